@@ -194,6 +194,7 @@ class Client(Hinting, Unpicklable):
             runtime.open,
             runtime.observe,
             runtime.identifiers,
+            settings.polling.words,
         )
         self._launcher: Launcher | None = None
 

@@ -6,13 +6,14 @@ Only `Account.resolve` and `log_level` read the environment.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import ipaddress
 import logging
 import os
 import re
 import sys
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
@@ -29,6 +30,9 @@ LONGEST_API_KEY = 4096
 LARGEST_COUNT = 1_000_000
 _PORTS = {"http": 80, "https": 443}
 # Backslashes, quotes and everything outside ASCII mean different hosts to different parsers.
+#: What words of the service mean, by the kind of job.
+WordMap: TypeAlias = Mapping[str, Mapping[str, str]]
+_SEPARATORS = re.compile(r"[\s_-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+", re.ASCII)
 
 
@@ -87,6 +91,49 @@ def _share(instance: RateLimits, attribute: attrs.Attribute[Any], value: object)
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     if not fits or not 0 < value <= 1:  # type: ignore[operator]  # `fits`: it is a number
         raise ConfigError(f"RateLimits.share must be more than 0 and at most 1, got {value!r}.")
+
+
+def fold(word: str) -> str:
+    """Spell a word of the service as it is compared: without case, outer spaces and kinds of separators."""
+    return _SEPARATORS.sub("_", word.strip().casefold())
+
+
+def _folded(words: Any) -> Any:
+    """Fold the words of a setting; what cannot be folded is left to the check."""
+    if not isinstance(words, Mapping) or not all(isinstance(each, Mapping) for each in words.values()):
+        return words
+    folded: dict[Any, dict[Any, Any]] = {}
+    for kind, meanings in words.items():
+        of_kind = folded.setdefault(kind, {})
+        for word, meaning in meanings.items():
+            form = fold(word) if isinstance(word, str) else word
+            if of_kind.setdefault(form, meaning) != meaning:
+                raise ConfigError(f"PollPolicy.words[{kind!r}] must give {form!r} one meaning, got two.")
+    return folded
+
+
+def _words(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise ConfigError(
+            "PollPolicy.words must map kinds of jobs to words and what they mean, such as "
+            f"{{'generation': {{'ready': 'review'}}}}, got {value!r}."
+        )
+    # By its name and when it is needed: the kinds of jobs are built on settings, and load most of the package.
+    kinds = importlib.import_module("cmsapi.jobs.kinds.registry").KINDS if value else {}
+    for kind, meanings in value.items():
+        if kind not in kinds:
+            known = ", ".join(repr(str(each)) for each in kinds)
+            raise ConfigError(f"PollPolicy.words must name kinds of jobs ({known}), got {kind!r}.")
+        where = f"PollPolicy.words[{kind!r}]"
+        if not isinstance(meanings, Mapping):
+            raise ConfigError(f"{where} must map words to what they mean, got {meanings!r}.")
+        possible = ("running", *(("review",) if kinds[kind].in_review else ()), "succeeded", "failed")
+        for word, meaning in meanings.items():
+            if not isinstance(word, str) or not word:
+                raise ConfigError(f"{where} must have words of the service as keys, got {word!r}.")
+            if meaning not in possible:
+                words = ", ".join(repr(each) for each in possible)
+                raise ConfigError(f"{where}[{word!r}] must be one of {words}, got {meaning!r}.")
 
 
 def _word(*allowed: str, function: bool = False) -> Any:
@@ -166,6 +213,10 @@ class PollPolicy:
         job_timeout: Seconds from its launch after which a job is waited for no more, where `timeout=` says nothing
             else: the wait raises `JobWaitTimeoutError`, and the job goes on at the service. A decision of `on_review`
             that is under way is not cut. None means no end.
+        words: What words of the service mean that this package does not list, by kind of job: `"running"`, `"review"`
+            (only of a generation), `"succeeded"` or `"failed"`. For example, `{"generation": {"ready": "review"}}`.
+            They are compared without case, outer spaces and kinds of separators, and win over the words that this
+            package lists. Of a generation, `"succeeded"` means that its article was applied.
     """
 
     min_interval: float = attrs.field(default=5.0, validator=_seconds())
@@ -174,6 +225,8 @@ class PollPolicy:
     give_up_after: float | None = attrs.field(default=None, validator=_seconds())
     outage_timeout: float = attrs.field(default=3600.0, validator=_seconds())
     job_timeout: float | None = attrs.field(default=86_400.0, validator=_seconds(endless=True))
+    # Mappings have no hash; policies that differ in them alone are still not equal.
+    words: WordMap = attrs.field(factory=dict, converter=_folded, validator=_words, hash=False)
 
     def __attrs_post_init__(self) -> None:
         if self.max_interval < self.min_interval:

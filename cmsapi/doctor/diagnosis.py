@@ -46,8 +46,8 @@ class Diagnosis:
     """Show the findings of the doctor.
 
     Args:
-        checks: Key, permissions, balances, operations, clock, latency, limits and drift, in this order; only
-            `connection` if there is none.
+        checks: Key, permissions, balances, operations, clock, latency, limits, drift and words, in this
+            order; only `connection` if there is none.
         user: The user of the key, or None if the user could not be read.
         rate_limit: The limits after the examination.
         latency: Median duration of a request in seconds; None if no request was answered.

@@ -14,10 +14,13 @@ import attrs
 from cmsapi.api.models.user import Member, Role, User
 from cmsapi.api.models.workspace import Workspace
 from cmsapi.api.operations import Operation
-from cmsapi.api.wire.drift import Deviation
+from cmsapi.api.wire.drift import Deviation, DriftKind
+from cmsapi.api.wire.shape import wire_name
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
+from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.jobs.status import Phase
 from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
@@ -59,7 +62,9 @@ class Examination:
             advice = "The connection is slow." if latency > _SLOW else ""
             self._add("latency", f"{latency * 1000:.0f} ms a request", advice)
         self._check_limits(self.caller.open().snapshot())
-        self._check_drift(self.caller.converter.drift.deviations(), user)
+        drift = self.caller.converter.drift.deviations()
+        self._check_drift(drift, user)
+        self._check_words(drift)
         return self._diagnosis(user, offset, routes)
 
     def _diagnosis(self, user: User | None, offset: float | None, routes: tuple[RouteCheck, ...]) -> Diagnosis:
@@ -185,6 +190,29 @@ class Examination:
         else:
             advice += "The service may have changed: check for a newer SDK."
         self._add("drift", found or "answers are as the specification shows", advice if drift else "")
+
+    def _check_words(self, drift: tuple[Deviation, ...]) -> None:
+        """Name the words for states of jobs that the specification does not show, and how to map them."""
+        seen: list[str] = []
+        unknown: dict[str, list[str]] = {}
+        for kind in KINDS.values():
+            field = f"{kind.model.__name__}.{wire_name(kind.state_field)}"
+            for each in drift:
+                if each.kind is not DriftKind.UNKNOWN_WORD or each.where != field:
+                    continue
+                phase = kind.of_word(each.example, self.caller.words).phase
+                understood = "not understood" if phase is Phase.UNKNOWN else f"read as {phase}"
+                seen.append(f"{kind} {each.example!r}: {understood} ({each.count})")
+                if phase is Phase.UNKNOWN:
+                    unknown.setdefault(str(kind), []).append(f"{each.example!r}: …")
+        advice = ""
+        if unknown:
+            words = ", ".join(f"{kind!r}: {{{', '.join(words)}}}" for kind, words in unknown.items())
+            advice = (
+                f"Say what these words mean: use Client(polling=PollPolicy(words={{{words}}})). Put for each … "
+                "'running', 'succeeded', 'failed' or, for a generation, 'review'."
+            )
+        self._add("words", "; ".join(seen) or "no job has shown a word that the specification does not show", advice)
 
     async def _try(self, name: str, call: Awaitable[T]) -> T | None:
         try:

@@ -147,7 +147,7 @@ class DecidingTools:
         """
         review = await self._review(content_id, generation_id)
         before = await self.client.contents.get(content_id)
-        already = review.generation.status == cmsapi.GenerationStatus.APPLIED
+        already = review.phase is cmsapi.Phase.SUCCEEDED
         content = await review.confirm()
         return Decided(
             article=article_line(review),

@@ -15,6 +15,7 @@ from cmsapi.api.page import Page
 from cmsapi.api.pagination import P, Paginator, has_more, total_of
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
+from cmsapi.config import WordMap
 from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.transport.answers import text_without_key
@@ -41,7 +42,8 @@ class OperationCaller:
     """Call operations of the table in force.
 
     `open` returns the limiter of the account, or raises when the client must not be used (any more, or from here).
-    `observe` is called with every document that is read.
+    `observe` is called with every document that is read. `words` says what words of the service mean that this package
+    does not list, as the table says which routes it has.
     """
 
     operations: OperationTable
@@ -51,6 +53,7 @@ class OperationCaller:
     open: Callable[[], RateLimiter]
     observe: Observe | None = None
     identifiers: IdentifierPrefixes = attrs.field(factory=IdentifierPrefixes)
+    words: WordMap = attrs.field(factory=dict)
 
     async def exchange(
         self,

@@ -17,11 +17,12 @@ from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
+from cmsapi.config import WordMap
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
-from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.kinds.kind import NO_WORDS, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -98,7 +99,9 @@ class PageAudit(Kind):
     async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Audit | None:
         return await current_audit(caller, entry.target)
 
-    def judge_shown(self, entry: Entry, document: Audit | None, now: datetime | None) -> Finding:
+    def judge_shown(
+        self, entry: Entry, document: Audit | None, now: datetime | None, words: WordMap = NO_WORDS
+    ) -> Finding:
         if "baseline" not in entry.facts:
             return Finding.unknown("it was not read which audit the page had before")
         if document is None or document.id == entry.facts["baseline"]:

@@ -226,7 +226,7 @@ async def review(
     async with connect_with_journal(state) as client:
         before = await client.contents.get(content_id)
         waiting = await find_review(client, content_id)
-        if waiting.generation.status != cmsapi.GenerationStatus.REVIEW:
+        if waiting.phase is not cmsapi.Phase.REVIEW:
             raise cmsapi.ArgumentError(
                 f"The generation of {content_id} must be in 'review', and is {str(waiting.generation.status)!r}. "
                 "Nothing was decided.",

@@ -34,6 +34,7 @@ _NAMES = (
     "latency",
     "limits",
     "drift",
+    "words",
 )
 
 

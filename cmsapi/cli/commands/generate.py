@@ -20,6 +20,7 @@ from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message
 from cmsapi.cli.terminal.quoting import quote_word
+from cmsapi.jobs.kinds.registry import KINDS
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [name for name in attrs.fields_dict(cmsapi.GenerationSettings) if name not in attrs.fields_dict(cmsapi.Model)]
@@ -107,7 +108,7 @@ async def generate(
         async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             content = before[content_id] = await client.contents.get(content_id)
             last = content.last_generation
-            waits = last is not None and last.status == cmsapi.GenerationStatus.REVIEW
+            waits = last is not None and KINDS["generation"].of_word(last.status).phase is cmsapi.Phase.REVIEW
             if waits and not (batch_run and content_id in batch_run.in_progress):
                 raise cmsapi.ArgumentError(
                     f"An article already waits for a decision: cmsapi contents review {content_id}. "

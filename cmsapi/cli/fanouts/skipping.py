@@ -18,12 +18,12 @@ from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.support.times import read_past
 from cmsapi.cli.terminal.output import counted, print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, Steps, stderr_console
+from cmsapi.jobs.kinds.registry import KINDS
 
 # More names than this are counted, and not printed.
 _MAX_NAMED = 3
 # The most keywords to read at a time.
 _MOST_AT_A_TIME = 16
-_RUNNING = (cmsapi.AnalysisStatus.QUEUED, cmsapi.AnalysisStatus.PENDING)
 
 _SKIPPING = Group("Skipping", validator=mutually_exclusive)
 SkipAnalyzed: TypeAlias = Annotated[
@@ -78,9 +78,10 @@ class Skipping:
 
     def reason(self, keyword: cmsapi.Keyword) -> str | None:
         """Return why a keyword is not launched; None if it is."""
-        if keyword.analysis_status in _RUNNING:
+        phase = KINDS["keyword_analysis"].of_word(keyword.analysis_status).phase
+        if phase is cmsapi.Phase.RUNNING:
             return "being analysed by a launch that is not in this state"
-        if keyword.analysis_status != cmsapi.AnalysisStatus.SUCCESS:
+        if phase is not cmsapi.Phase.SUCCEEDED:
             return None
         if self.since is None:
             return "analysed already"

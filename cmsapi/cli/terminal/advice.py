@@ -19,6 +19,10 @@ _REPLACEMENTS = [
         (r"Client\(…, allow_http=True\)", "--allow-http"),
         (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor shows whether the service has another one."),
         (rf"Check the candidates, then use {_ROUTE}", "Only a program can use the candidates, with the SDK."),
+        (
+            r"Say what these words mean: use Client\(polling=.*",
+            "Only a program can say what these words mean, with the SDK.",
+        ),
         (r"Wait `retry_after` seconds, or raise `RetryPolicy\.max_attempts`\.", "Wait, then run the command again."),
         (r"batch\.retry_failed\(\) lets the next map launch it", "--retry failed launches it"),
         (r"batch\.retry_unknown\(\) lets the next map launch it", "--retry unknown launches it"),

@@ -15,10 +15,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
-from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
+from cmsapi.api.models.keyword import Keyword, Prompt
+from cmsapi.config import WordMap
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, OWN_CLOCK, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, JobHistory, Kind, Observation, Shown, Words
+from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry
 from cmsapi.transport.caller import OperationCaller
@@ -32,14 +33,14 @@ SETTLING_TIME = 5.0
 class Analysis(Kind):
     """Describe an analysis: its target is what is analysed, and that is the result, too."""
 
-    running: ClassVar[Words] = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
-    succeeded: ClassVar[Words] = (AnalysisStatus.SUCCESS,)
-    failed: ClassVar[Words] = (AnalysisStatus.FAILED,)
+    state_field: ClassVar[str] = "analysis_status"
     balance: ClassVar[Balance | None] = CREDITS
 
-    def interpret(self, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
+    def interpret(
+        self, document: Keyword | Prompt, history: JobHistory, now: float, words: WordMap = NO_WORDS
+    ) -> Observation:
         """Say what the status of an analysis means."""
-        observation, analyzed_at = self.of_word(document.analysis_status), document.last_analyzed_at
+        observation, analyzed_at = self.of_word(document.analysis_status, words), document.last_analyzed_at
         if observation.doubt is None and observation.phase is Phase.RUNNING:
             history.earlier = history.earlier or analyzed_at
         elif observation.finished and not _is_this_analysis(analyzed_at, history, now):
@@ -48,7 +49,7 @@ class Analysis(Kind):
             return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_RUN)
         return observation
 
-    def shown(self, document: Keyword | Prompt) -> Shown:
+    def shown(self, document: Keyword | Prompt, words: WordMap = NO_WORDS) -> Shown:
         """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
         if document.lacks("analysisStatus"):
             return Shown.NOTHING
@@ -58,9 +59,11 @@ class Analysis(Kind):
         """Read the keyword or prompt."""
         return await caller.call(self.model, self.operation, {self.parameter: entry.target})
 
-    def judge_shown(self, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
+    def judge_shown(
+        self, entry: Entry, document: Keyword | Prompt, now: datetime | None, words: WordMap = NO_WORDS
+    ) -> Finding | None:
         """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
-        if document.analysis_status in self.running:
+        if self.of_word(document.analysis_status, words).phase is Phase.RUNNING:
             return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
         analyzed_at = document.last_analyzed_at
         if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:

@@ -11,19 +11,21 @@ from typing import ClassVar
 
 from cmsapi.api.model import Model
 from cmsapi.api.models.content import Content, ContentSummary
-from cmsapi.api.models.generation import Generation, GenerationStatus
+from cmsapi.api.models.generation import Generation
+from cmsapi.config import WordMap
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown, Words
-from cmsapi.jobs.kinds.review import DECIDED, GenerationReview, differ
+from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown
+from cmsapi.jobs.kinds.review import GENERATION_WORDS, GenerationReview, differ
+from cmsapi.jobs.kinds.words import Words
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 
-_OVER = (*DECIDED, GenerationStatus.FAILED)
+_OVER = (Phase.SUCCEEDED, Phase.FAILED)
 
 
 class ArticleGeneration(Kind):
@@ -33,11 +35,11 @@ class ArticleGeneration(Kind):
     operation: ClassVar[str] = "get_generation"
     parameter: ClassVar[str] = "contentId"
     model: ClassVar[type[Model]] = Generation
-    running: ClassVar[Words] = (GenerationStatus.QUEUED,)
+    running: ClassVar[Words] = GENERATION_WORDS[Phase.RUNNING]
     # Decided elsewhere: a decision made here ends the job before its next poll.
-    succeeded: ClassVar[Words] = DECIDED
-    failed: ClassVar[Words] = (GenerationStatus.FAILED,)
-    in_review: ClassVar[Words] = (GenerationStatus.REVIEW,)
+    succeeded: ClassVar[Words] = GENERATION_WORDS[Phase.SUCCEEDED]
+    failed: ClassVar[Words] = GENERATION_WORDS[Phase.FAILED]
+    in_review: ClassVar[Words] = GENERATION_WORDS[Phase.REVIEW]
     initial_duration: ClassVar[float] = 120.0
     # Its `lastGeneration` may be of another type, so that it only makes a poll due.
     shown_by: ClassVar[type[Model] | None] = Content
@@ -51,7 +53,9 @@ class ArticleGeneration(Kind):
         "client.contents.generation shows whether there is one; client.jobs.watch waits for it."
     )
 
-    def interpret(self, document: Generation, history: JobHistory, now: float) -> Observation:
+    def interpret(
+        self, document: Generation, history: JobHistory, now: float, words: WordMap = NO_WORDS
+    ) -> Observation:
         """Say what the status means, if the generation is the job's.
 
         The one from before the launch is an old copy, however often it is shown. Another one is newer if it stays.
@@ -59,15 +63,15 @@ class ArticleGeneration(Kind):
         if history.job_id is None:
             history.job_id = document.id
         if not differ(document.id, history.job_id):
-            return self.of_word(document.status)
+            return self.of_word(document.status, words)
         if document.id == history.before:
             return Observation(Phase.RUNNING, None, Doubt.EARLIER_RUN, other_id=document.id)
         return Observation(Phase.RUNNING, None, Doubt.OTHER_JOB, Phase.SUPERSEDED, document.id)
 
-    def shown(self, document: Content) -> Shown:
+    def shown(self, document: Content, words: WordMap = NO_WORDS) -> Shown:
         """Say whether a content shows that its generation may be over."""
         generation = document.last_generation
-        over = generation is not None and generation.status != GenerationStatus.QUEUED
+        over = generation is not None and self.of_word(generation.status, words).phase is not Phase.RUNNING
         return Shown.HINT if over else Shown.NOTHING
 
     async def read_result(
@@ -79,9 +83,10 @@ class ArticleGeneration(Kind):
     async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
         """Read the current generation, and return its review if it is the job's and waits for a decision."""
         current = await _current(caller, target)
-        if current is None or differ(current.id, job_id) or current.status != GenerationStatus.REVIEW:
+        if current is None or differ(current.id, job_id):
             return None
-        return GenerationReview(caller, target, current)
+        review = GenerationReview(caller, target, current)
+        return review if review.phase is Phase.REVIEW else None
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
         """Read which generation there is, so that another one is known to be newer."""
@@ -94,7 +99,9 @@ class ArticleGeneration(Kind):
         """Read the current generation."""
         return await _current(caller, entry.target)
 
-    def judge(self, entry: Entry, document: Generation | None, charges: Charges | None) -> Finding:
+    def judge(
+        self, entry: Entry, document: Generation | None, charges: Charges | None, words: WordMap = NO_WORDS
+    ) -> Finding:
         """Say what the current generation of a content tells, and the usages if they can be read.
 
         A service may show a generation that has failed no more. So usages that do not bear it out leave it unknown.
@@ -102,7 +109,7 @@ class ArticleGeneration(Kind):
         if document is None:
             return _judge_no_generation("the content has no generation", entry, charges)
         if "baseline" not in entry.facts:
-            if document.status in (*_OVER, GenerationStatus.REVIEW):
+            if self.of_word(document.status, words).phase in (*_OVER, Phase.REVIEW):
                 why = f"the content has generation {document.id}, and it was not read which one it had before"
                 return Finding.unknown(why)
             why = f"generation {document.id} runs, and it was not read which one there was before"
@@ -119,7 +126,8 @@ class ArticleGeneration(Kind):
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Read whether the generation is decided, has failed, or was replaced."""
         current = await _current(caller, entry.target)
-        return current is None or differ(current.id, entry.job_id) or current.status in _OVER
+        phase = self.of_word(current.status, caller.words).phase if current is not None else None
+        return current is None or differ(current.id, entry.job_id) or phase in _OVER
 
 
 async def _current(caller: OperationCaller, content_id: str) -> Generation | None:

@@ -14,12 +14,13 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.api.models.credit_usage import CreditUsage
-from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch, SearchStatus
+from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
+from cmsapi.config import WordMap
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
+from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobKind, Kind
 from cmsapi.state.entry import Entry
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
@@ -71,9 +72,6 @@ class IdeaSearch(Kind):
     parameter: ClassVar[str] = "contentIdeaSearchId"
     model: ClassVar[type[Model]] = ContentIdeaSearch
     name_field: ClassVar[str] = "keyword"
-    running: ClassVar[Words] = (SearchStatus.PENDING,)
-    succeeded: ClassVar[Words] = (SearchStatus.SUCCESS,)
-    failed: ClassVar[Words] = (SearchStatus.FAILED,)
     polled_by_id: ClassVar[bool] = True
     result_requests: ClassVar[float] = 1.0
     reads_results_early: ClassVar[bool] = True
@@ -96,7 +94,7 @@ class IdeaSearch(Kind):
         """Say how many of the announced ideas there are, unless all are."""
         return None if result.complete else f"{len(result)} of {result.search.nb_content_ideas} ideas"
 
-    def judge(self, entry: Entry, document: None, charges: Charges | None) -> Finding:
+    def judge(self, entry: Entry, document: None, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
         """Say what the usages tell of a search.
 
         Each search is charged when it is launched (specification 4.6). So there is one charge for each other search

@@ -7,11 +7,13 @@ from typing import ClassVar
 
 from cmsapi.api.model import Model
 from cmsapi.api.models.credit_usage import CreditUsage
-from cmsapi.api.models.keyword import AnalysisStatus, Keyword
+from cmsapi.api.models.keyword import Keyword
+from cmsapi.config import WordMap
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind
+from cmsapi.jobs.kinds.kind import NO_WORDS, ChargeEvidence, JobKind
+from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry
 
 
@@ -33,7 +35,7 @@ class KeywordAnalysis(Analysis):
         """Return the web page whose list has the keyword."""
         return document.page_id
 
-    def judge(self, entry: Entry, document: Keyword, charges: Charges | None) -> Finding:
+    def judge(self, entry: Entry, document: Keyword, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
         """Say what the usages tell of an analysis that the keyword does not show.
 
         Of other analyses it is not known which keyword they were charged for, nor whether and when each was charged. So
@@ -44,21 +46,24 @@ class KeywordAnalysis(Analysis):
         ours = charges.ours(charges.since)
         alike = [usage for usage in ours if evidence.may_be(evidence.written(usage), document.keyword)]
         if alike:
-            return _judge_alike(alike, entry, document, charges)
+            shows_success = self.of_word(document.analysis_status, words).phase is Phase.SUCCEEDED
+            return _judge_alike(alike, entry, document, charges, shows_success=shows_success)
         if len(ours) > len(charges.sure) + len(charges.perhaps):
             return evidence.unexplained(ours[0])
         for usage in charges.ours(charges.before):
             if evidence.may_be(evidence.written(usage), document.keyword):
                 return evidence.from_before(usage)
         word = document.analysis_status
-        if word is not None and not word.known:
+        if word is not None and self.of_word(word, words).phase is Phase.UNKNOWN:
             return Finding.unknown(f"the keyword shows the word {word!s}, which may mean that its analysis runs")
         return evidence.absent(charges)
 
 
-def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, charges: Charges) -> Finding:
+def _judge_alike(
+    alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, charges: Charges, *, shows_success: bool
+) -> Finding:
     """Say what charges tell whose keyword may be this one."""
-    if keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
+    if shows_success and keyword.last_analyzed_at is not None:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return Finding.unknown(why)

@@ -10,15 +10,18 @@ import asyncio
 import enum
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import attrs
 
 from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.models.user import User
+from cmsapi.config import WordMap
+from cmsapi.jobs.kinds import words as meanings
 from cmsapi.jobs.kinds.doubt import Doubt, Lasting, seen_again
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.kinds.words import Words
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
@@ -36,8 +39,8 @@ class JobKind(OpenEnum):
     KNOWLEDGE_DOCUMENT = "knowledge_document"
 
 
-#: The words for one state of a job.
-Words: TypeAlias = tuple[OpenEnum, ...]
+#: No words besides those that this package lists.
+NO_WORDS: WordMap = {}
 
 
 @attrs.frozen
@@ -162,10 +165,12 @@ class Kind:
     operation: ClassVar[str]
     parameter: ClassVar[str]
     model: ClassVar[type[Model]]
-    #: The listed words for its state, by what they mean.
-    running: ClassVar[Words]
-    succeeded: ClassVar[Words]
-    failed: ClassVar[Words]
+    #: The field with the word for its state.
+    state_field: ClassVar[str] = "status"
+    #: The words for its state that are understood, by what they mean; `PollPolicy(words=)` adds to them.
+    running: ClassVar[Words] = (*meanings.RUNNING, *meanings.WAITING)
+    succeeded: ClassVar[Words] = meanings.SUCCEEDED
+    failed: ClassVar[Words] = (*meanings.FAILED, *meanings.CANCELLED)
     #: The words for a result that waits for a decision; none where no result does.
     in_review: ClassVar[Words] = ()
     #: Whether a poll names the job by its own identifier, and not by the target of its launch.
@@ -206,7 +211,7 @@ class Kind:
         "Look in the application whether it runs, and at client.credit_usages whether it was charged."
     )
 
-    def check(self, target: str) -> None:
+    def check(self, target: Any) -> None:
         """Refuse what cannot be an identifier: polling it would fail for ever.
 
         Raises:
@@ -216,26 +221,29 @@ class Kind:
 
     # What a poll means
 
-    def of_word(self, word: Any) -> Observation:
-        """Look up what a listed word means; an unlisted word or a null decides nothing."""
-        phases = (
+    def of_word(self, word: Any, words: WordMap = NO_WORDS) -> Observation:
+        """Say what a word of the service means, with the words that the settings add.
+
+        All code that asks what a word means asks here. An unlisted word or a null decides nothing.
+        """
+        listed = (
             (Phase.RUNNING, self.running),
             (Phase.REVIEW, self.in_review),
             (Phase.SUCCEEDED, self.succeeded),
             (Phase.FAILED, self.failed),
         )
-        phase = next((phase for phase, words in phases if word in words), Phase.UNKNOWN)
+        phase = meanings.phase_of(word, self.name, listed, words)
         doubt = Doubt.UNLISTED if phase is Phase.UNKNOWN else None
         return Observation(phase, None if word is None else str(word), doubt)
 
-    def interpret(self, document: Any, history: JobHistory, now: float) -> Observation:
+    def interpret(self, document: Any, history: JobHistory, now: float, words: WordMap = NO_WORDS) -> Observation:
         """Say what a document of the job means at the loop's time `now`; without a request, a clock or chance.
 
         The history takes the observation in afterwards, when it counts as a poll.
         """
-        return self.of_word(document.status)
+        return self.of_word(getattr(document, self.state_field), words)
 
-    def shown(self, document: Any) -> Shown:
+    def shown(self, document: Any, words: WordMap = NO_WORDS) -> Shown:
         """Say what a document that was read for another reason shows of its job; items of lists may show less."""
         return Shown.STATE
 
@@ -271,11 +279,13 @@ class Kind:
         """Read the document that may show a launch whose answer is lost."""
         return None
 
-    def judge_shown(self, entry: Entry, document: Any, now: datetime | None) -> Finding | None:
+    def judge_shown(
+        self, entry: Entry, document: Any, now: datetime | None, words: WordMap = NO_WORDS
+    ) -> Finding | None:
         """Say what that document tells by itself at the service's time, if that is known; None when that is nothing."""
         return None
 
-    def judge(self, entry: Entry, document: Any, charges: Charges | None) -> Finding:
+    def judge(self, entry: Entry, document: Any, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
         """Say what the document and the charges tell; the first rule that applies decides, and nothing is sent.
 
         The charges are None when they are no evidence or cannot be read.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models.knowledge_document import KnowledgeDocument, KnowledgeStatus
-from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown, Words
+from cmsapi.api.models.knowledge_document import KnowledgeDocument
+from cmsapi.config import WordMap
+from cmsapi.jobs.kinds.kind import NO_WORDS, JobKind, Kind, Shown
 
 
 class KnowledgeProcessing(Kind):
@@ -17,11 +18,8 @@ class KnowledgeProcessing(Kind):
     parameter: ClassVar[str] = "knowledgeDocumentId"
     model: ClassVar[type[Model]] = KnowledgeDocument
     name_field: ClassVar[str] = "name"
-    running: ClassVar[Words] = (KnowledgeStatus.PENDING,)
-    succeeded: ClassVar[Words] = (KnowledgeStatus.SUCCESS,)
-    failed: ClassVar[Words] = (KnowledgeStatus.FAILED,)
     initial_duration: ClassVar[float] = 30.0
 
-    def shown(self, document: KnowledgeDocument) -> Shown:
+    def shown(self, document: KnowledgeDocument, words: WordMap = NO_WORDS) -> Shown:
         """Say that any document shows all that there is."""
         return Shown.RESULT

@@ -2,30 +2,39 @@
 
 Confirming applies the article to the draft, cancelling discards it. Both requests name only the content. So the
 generation is read just before: a newer one may have taken its place, whose article this client has not seen. Neither
-request has an idempotency key. After a lost answer or a refusal the generation is read again, and its status decides
-what is reported.
+request has an idempotency key. So the generation is also read before each repeat of a request that may have taken
+effect, and after a lost answer or a refusal: its status decides what is reported.
+
+A service may show an older generation, or none, after it has shown the one in review (replicas, caches). What it shows
+counts against the review only if it is newer and stays.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar, Literal, TypeAlias
 
+import anyio
 import attrs
 
 from cmsapi.api.arguments import function
 from cmsapi.api.models.content import Content
 from cmsapi.api.models.generation import Generation, GenerationStatus
+from cmsapi.config import fold
 from cmsapi.display import markup
 from cmsapi.errors import (
     ArgumentError,
     CMSError,
     ConflictError,
     JobSupersededError,
+    NotFoundError,
     ValidationError,
 )
+from cmsapi.jobs.kinds import words
+from cmsapi.jobs.kinds.words import Words
+from cmsapi.jobs.status import Phase
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.unpicklable import Unpicklable
@@ -37,13 +46,18 @@ ReviewChoice: TypeAlias = Literal["confirm", "cancel", "leave"]
 ReviewHook: TypeAlias = Callable[["GenerationReview"], ReviewChoice | Awaitable[ReviewChoice]]
 _Action: TypeAlias = Literal["confirm", "cancel"]
 
-# Before each repeat in doubt the generation is read, whatever the retry policy says.
-_SENT_ONCE = CallOptions(repeat=False)
+#: The words for the state of a generation, by what they mean.
+GENERATION_WORDS: Mapping[Phase, Words] = {
+    Phase.RUNNING: words.RUNNING,
+    Phase.REVIEW: words.IN_REVIEW,
+    Phase.SUCCEEDED: (*words.APPLIED, *words.DISCARDED),
+    Phase.FAILED: words.FAILED,
+}
 
-# How often a decision whose outcome stays unknown is sent.
-MAX_ATTEMPTS = 3
+# Seconds between readings that show another generation, or none. A newer one that is there stays for the last three.
+_PAUSES = (1.0, 2.0, 4.0, 8.0)
+_LASTING_READS = 3
 
-DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED)
 _OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}
 _GOALS = {"confirm": GenerationStatus.APPLIED, "cancel": GenerationStatus.DISCARDED}
 
@@ -61,10 +75,12 @@ class GenerationReview(Unpicklable):
         content_id: The content it was generated for.
         generation: The generation as it was last read.
         decision: The decision, or None before there is one; `"elsewhere"` when this review did not make it.
+        before: Identifier of the generation that the content had before the launch, or None when it is not known. It is
+            never a newer one.
         content: The content as it was read after `confirm()`, else None.
     """
 
-    __slots__ = ("_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
+    __slots__ = ("_before", "_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
 
     _instead: ClassVar[str] = "Pass `content_id`, and use client.contents.review(content_id) of a client there."
     content_id: str
@@ -72,9 +88,16 @@ class GenerationReview(Unpicklable):
     decision: Decision | None
 
     def __init__(
-        self, caller: OperationCaller, content_id: str, generation: Generation, decision: Decision | None = None
+        self,
+        caller: OperationCaller,
+        content_id: str,
+        generation: Generation,
+        decision: Decision | None = None,
+        *,
+        before: str | None = None,
     ) -> None:
         self._caller = caller
+        self._before = before
         self.content_id = content_id
         self.generation = generation
         self.decision = decision
@@ -86,6 +109,11 @@ class GenerationReview(Unpicklable):
 
     def __repr__(self) -> str:
         return f"<GenerationReview of {self.content_id}: {self.generation.status}, decision {self.decision}>"
+
+    @property
+    def phase(self) -> Phase:
+        """What the status of the generation means: `REVIEW` while it waits for its decision; sends nothing."""
+        return words.phase_of(self.generation.status, "generation", GENERATION_WORDS.items(), self._caller.words)
 
     async def confirm(self) -> Content:
         """Apply the generated article to the draft; three requests, no credit.
@@ -151,60 +179,90 @@ class GenerationReview(Unpicklable):
                 await self._carry_out(action)
 
     async def _carry_out(self, action: _Action) -> None:
-        lost: CMSError | None = None
-        attempts = 0
-        while not await self._is_carried_out(action, lost):
-            # An unlisted word may be the effect of this request or of another client: it must not be repeated.
-            status = self.generation.status
-            if lost is not None and (attempts == MAX_ATTEMPTS or status != GenerationStatus.REVIEW):
-                lost.add_note(f"The generation was read again afterwards, and showed {str(status)!r}.")
-                raise lost
-            attempts += 1
-            try:
-                path = {"contentId": self.content_id}
-                await self._caller.exchange(_OPERATIONS[action], path, options=_SENT_ONCE)
-            except CMSError as error:
-                if error.in_doubt:
-                    lost = error
-                elif not isinstance(error, ConflictError | ValidationError):
-                    raise
-                elif await self._is_carried_out(action, lost, error):
-                    return
-                else:
-                    raise
-            else:
-                self.generation = attrs.evolve(self.generation, status=_GOALS[action])
-                self._note(action)
+        await self._read_again(None)
+        if self._is_carried_out(action, ours=False):
+            return
+        options = CallOptions(repeat=True, before_repeat=self._still_waits)
+        try:
+            await self._caller.exchange(_OPERATIONS[action], {"contentId": self.content_id}, options=options)
+        except CMSError as error:
+            if not error.in_doubt and not isinstance(error, ConflictError | ValidationError):
+                raise
+            shown = await self._read_again(error)
+            if self._is_carried_out(action, ours=error.in_doubt):
                 return
+            if error.in_doubt:
+                status = f"showed {str(self.generation.status)!r}" if shown else "was not shown"
+                error.add_note(f"The generation was read again afterwards, and {status}.")
+            raise
+        self.generation = attrs.evolve(self.generation, status=_GOALS[action])
+        self._note(action)
 
-    async def _is_carried_out(self, action: _Action, lost: CMSError | None, refusal: CMSError | None = None) -> bool:
-        """Read whether the generation has the status that an action leads to, and note whose decision that was."""
-        await self._read_again(refusal or lost)
-        status = self.generation.status
-        if status in DECIDED and self.decision in (None, "leave"):
-            self._note(action if status == _GOALS[action] and lost is not None else "elsewhere")
-        return status == _GOALS[action]
+    async def _still_waits(self, failure: CMSError) -> bool:
+        """Read whether a decision may be sent once more, after a request that may have taken effect.
+
+        An unlisted word may be the effect of that request, or of another client.
+        """
+        return await self._read_again(failure) and self.phase is Phase.REVIEW
+
+    def _is_carried_out(self, action: _Action, *, ours: bool) -> bool:
+        """Tell whether the generation has the status that an action leads to, and note whose decision that was.
+
+        Args:
+            action: The action.
+            ours: Whether a request of this review may have led to it.
+        """
+        if self.phase is not Phase.SUCCEEDED:
+            return False
+        discarded = fold(self.generation.status) in words.DISCARDED
+        carried_out = discarded == (action == "cancel")
+        if self.decision in (None, "leave"):
+            self._note(action if carried_out and ours else "elsewhere")
+        return carried_out
 
     def _note(self, decision: Decision) -> None:
         self.decision = decision
         if self.on_decided is not None:
             self.on_decided(decision)
 
-    async def _read_again(self, reason: CMSError | None) -> None:
-        try:
-            current = await self._caller.call(Generation, "get_generation", {"contentId": self.content_id})
-        except CMSError as unreadable:
-            if reason is None:
-                raise
-            reason.add_note(f"The generation could not be read again to find out what was decided: {unreadable}")
-            raise reason from unreadable
-        if differ(current.id, self.generation.id):
+    async def _read_again(self, reason: CMSError | None) -> bool:
+        """Read the generation, several times while the service shows another one or none; tell whether it was shown.
+
+        Raises:
+            JobSupersededError: A newer one has taken its place.
+            CMSError: It cannot be read: the `reason` for reading it, if there is one.
+        """
+        current, newer, missing = self.generation, 0, None
+        for pause in (0.0, *_PAUSES):
+            await anyio.sleep(pause)
+            try:
+                current = await self._caller.call(Generation, "get_generation", {"contentId": self.content_id})
+            except NotFoundError as error:
+                newer, missing = 0, error
+                continue
+            except CMSError as error:
+                raise _unreadable(reason, error) from error
+            if not differ(current.id, self.generation.id):
+                self.generation = current
+                return True
+            newer, missing = newer + 1 if current.id != self._before else 0, None
+        if missing is not None:
+            raise _unreadable(reason, missing) from missing
+        if newer >= _LASTING_READS:
             raise JobSupersededError(
                 f"Content {self.content_id} has a newer generation ({current.id}) than the one to decide on "
                 f"({self.generation.id}). The newer one is not decided; read it, and decide on it."
             ) from reason
-        self.generation = current
+        return False
 
     def _repr_html_(self) -> str:
         pairs: list[tuple[str, object]] = [("content id", self.content_id), ("decision", self.decision)]
         return markup.record(self.generation, *pairs, ("content", self.content))
+
+
+def _unreadable(reason: CMSError | None, error: CMSError) -> CMSError:
+    """Return what to raise when a generation cannot be read again."""
+    if reason is None:
+        return error
+    reason.add_note(f"The generation could not be read again to find out what was decided: {error}")
+    return reason

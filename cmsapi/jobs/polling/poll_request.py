@@ -69,7 +69,8 @@ async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, 
     # A poll that is due is one attempt: the next poll is the retry.
     options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
     document = await job.settings.caller.call(kind.model, kind.operation, path, options=options)
-    return kind.interpret(document, job.history, asyncio.get_running_loop().time()), document
+    now, words = asyncio.get_running_loop().time(), job.settings.caller.words
+    return kind.interpret(document, job.history, now, words), document
 
 
 async def _read_early(job: TrackedJob, document: Model) -> Any:

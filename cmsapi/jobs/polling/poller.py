@@ -95,7 +95,7 @@ class Poller:
         history = JobHistory(launched_at=self.poll_settings.caller.pipeline.clock.at(now), fresh=True)
         job = TrackedJob(kind, str(getattr(document, "id", None)), history, self.poll_settings)
         self.registry.add(job)
-        observation = kind.interpret(document, history, now)
+        observation = kind.interpret(document, history, now, self.poll_settings.caller.words)
         if observation.finished:
             self._on_response(job, observation, document, "its creation shows it")
         else:
@@ -249,12 +249,13 @@ class Poller:
         """Show a job a document about it that was read for another reason."""
         if job.closed or job.deciding or sent_at < job.history.began:
             return
-        shown = job.kind.shown(document)
+        words = job.settings.caller.words
+        shown = job.kind.shown(document, words)
         if shown is Shown.HINT:
             self.scheduler.hasten(job, "another request shows that it may be finished")
         if shown in (Shown.HINT, Shown.NOTHING):
             return
-        observation = job.kind.interpret(document, job.history, _now())
+        observation = job.kind.interpret(document, job.history, _now(), words)
         if observation.finished and shown is not Shown.RESULT:
             self.scheduler.hasten(job, "another request shows that it is finished")
         elif observation.doubt is None:

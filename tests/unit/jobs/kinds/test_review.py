@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -534,14 +535,14 @@ async def test_a_deadline_before_anything_was_sent_is_told() -> None:
 
 
 async def test_a_decision_that_never_gets_through_says_what_was_read() -> None:
-    """After three lost decisions the caller gets the unknown outcome, and what the generation showed."""
+    """After the attempts of the policy the caller gets the unknown outcome, and what the generation showed."""
     sandbox = box(10.0, rules=[Fault(match=CONFIRM, drop=True, times=None)])
     async with client_of(sandbox) as client:
         review = await reviewed(client, sandbox)
         with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
             await review.confirm()
         assert any("showed 'review'" in note for note in caught.value.__notes__)
-        assert (review.decision, len(decisions(sandbox))) == (None, 3)
+        assert (review.decision, len(decisions(sandbox))) == (None, 5)
 
 
 async def test_a_decision_in_an_unlisted_word_is_not_repeated() -> None:
@@ -607,3 +608,217 @@ async def test_reading_before_a_decision_fails_as_reading() -> None:
         with pytest.raises(cmsapi.NotFoundError):
             await review.confirm()
         assert decisions(sandbox) == []
+
+
+# Retries (specification 7, retry rule 1)
+
+
+@pytest.mark.parametrize("choice", ["confirm", "cancel"])
+async def test_a_decision_waits_as_long_as_the_service_asks(choice: str) -> None:
+    """A 503 with `Retry-After` is repeated after that time, as any other request."""
+    sandbox = box(10.0, rules=[Fault(match="POST */generation/*", status=503, retry_after=20, times=2)])
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        await getattr(review, choice)()
+        assert review.decision == choice
+    first, second, third = (
+        entry.at for entry in sandbox.ledger if entry.operation in ("confirm_generation", "cancel_generation")
+    )
+    assert min(second - first, third - second) >= 20.0
+
+
+async def test_a_decision_counts_its_requests() -> None:
+    """The policy bounds the attempts, the error counts them, and the generation is read before each repeat."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, status=503, times=None)])
+    retry = cmsapi.RetryPolicy(max_attempts=3, base=4.0)
+    async with client_of(sandbox, retry=retry) as client:
+        review = await reviewed(client, sandbox)
+        begun = len(sandbox.ledger)
+        with pytest.raises(cmsapi.ServiceUnavailableError) as caught:
+            await review.confirm()
+        assert (caught.value.attempts, caught.value.in_doubt, review.decision) == (3, True, None)
+        assert client.statistics.retries == 2
+    operations = [entry.operation for entry in list(sandbox.ledger)[begun:]]
+    assert operations == ["get_generation", "confirm_generation"] * 3 + ["get_generation"]
+
+
+async def test_a_decision_is_not_repeated_once_it_shows() -> None:
+    """The notes of the error, and the counts, are those of the requests that were sent."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, status=502, when="after")], behaviour=Behaviour(applied="merged"))
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        with pytest.raises(cmsapi.BadGatewayError) as caught:
+            await review.confirm()
+    assert caught.value.attempts == 1
+    assert [note for note in caught.value.__notes__ if "waited" in note] == []
+
+
+# Readings that are older than others, or come too early
+
+
+class Replicas:
+    """Carry requests to a sandbox, and show other generations, or none, in their turn."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.shown: list[str | None] = []
+        self.always: str | None = None
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request."""
+        response = await self.sandbox.transport.send(request)
+        if request.method != "GET" or not request.url.endswith("/generation"):
+            return response
+        identifier = self.shown.pop(0) if self.shown else self.always
+        if identifier is None:
+            return response
+        if identifier == "":
+            body = b'{"error":{"code":"not_found","message":"no generation"}}'
+            return cmsapi.Response(404, response.headers, body)
+        body = json.dumps({"id": identifier, "status": "review"}).encode()
+        return cmsapi.Response(200, response.headers, body)
+
+
+@pytest.mark.parametrize("choice", ["confirm", "cancel"])
+@pytest.mark.parametrize("shown", [["gen_x"], ["gen_x", "gen_x", ""], ["", "", "", ""], ["gen_x", "gen_y", "gen_x"]])
+async def test_a_lagging_replica_does_not_supersede_a_review(choice: str, shown: list[str]) -> None:
+    """Another generation, or none, that is shown for a moment is not a newer one; the decision is made."""
+    sandbox = box(10.0)
+    replicas = Replicas(sandbox)
+    async with client_of(sandbox, transport=replicas) as client:
+        review = await reviewed(client, sandbox)
+        replicas.shown = list(shown)
+        await getattr(review, choice)()
+        assert review.decision == choice
+    assert decisions(sandbox) == [(f"{choice}_generation", True)]
+
+
+async def test_the_generation_from_before_never_supersedes() -> None:
+    """The generation from before the launch is the old one, however often it shows; no repeat in doubt is sent."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, drop=True)])
+    replicas = Replicas(sandbox)
+    async with client_of(sandbox, transport=replicas) as client:
+        content_id = sandbox.content_ids[0]
+        await (await client.contents.generate(content_id))
+        caller = client._caller
+        review = GenerationReview(caller, content_id, await client.contents.generation(content_id), before="gen_old")
+        replicas.always = "gen_old"
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await review.confirm()
+        assert any("was not shown" in note for note in caught.value.__notes__)
+        assert decisions(sandbox) == [("confirm_generation", False)]
+        assert (await review.confirm()).version == 2
+        assert review.decision == "confirm"
+
+
+async def test_a_newer_generation_that_stays_supersedes() -> None:
+    """An identifier that is neither the review's nor the old one, and stays over several readings, is a newer one."""
+    sandbox = box(10.0)
+    replicas = Replicas(sandbox)
+    async with client_of(sandbox, transport=replicas) as client:
+        review = await reviewed(client, sandbox)
+        replicas.always = "gen_new"
+        with pytest.raises(cmsapi.JobSupersededError, match="gen_new"):
+            await review.confirm()
+    assert decisions(sandbox) == []
+
+
+# Hooks that wait for themselves, or that raise what ends tasks
+
+
+async def own(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Await the job."""
+    return await job
+
+
+async def waits(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Wait with a limit that is far away."""
+    return await job.wait(timeout=1e6)
+
+
+async def reviews(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Ask the job for its review."""
+    return await job.review()
+
+
+async def runs(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Launch the same once more, which joins."""
+    return await client.jobs.run(client.contents.generate(job.target))
+
+
+async def attaches(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Attach the job by its token."""
+    return await client.jobs.attach(job.token)
+
+
+async def in_a_task(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Await it in a task of its own."""
+    return await asyncio.create_task(job.wait())
+
+
+async def gathers(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Wait for it among others."""
+    return await client.jobs.gather(job)
+
+
+async def follows(job: Job[GenerationReview], client: cmsapi.Client) -> Any:
+    """Follow its events."""
+    return [event async for event in job.events()]
+
+
+@pytest.mark.parametrize("wait", [own, waits, reviews, runs, attaches, in_a_task, gathers, follows])
+async def test_a_hook_that_waits_for_its_own_job_is_refused(wait: Any) -> None:
+    """The refusal says what to return instead; whoever else waits gets it as the failure of the hook."""
+    sandbox = box(10.0)
+    jobs: list[Job[GenerationReview]] = []
+    async with client_of(sandbox) as client:
+
+        async def hook(review: GenerationReview) -> Any:
+            await wait(jobs[0], client)
+
+        jobs.append(await client.contents.generate(sandbox.content_ids[0], on_review=hook))
+        with pytest.raises(cmsapi.JobError, match="return 'confirm', 'cancel' or 'leave'"):
+            await jobs[0].wait(timeout=1000)
+        assert decisions(sandbox) == []
+
+
+async def test_others_wait_while_a_hook_decides() -> None:
+    """Only the hook and its tasks are refused; a task that it leaves behind may wait once it has decided."""
+    sandbox = box(10.0)
+    jobs: list[Job[GenerationReview]] = []
+    left: list[asyncio.Task[Any]] = []
+
+    async def later() -> Any:
+        await asyncio.sleep(200)
+        return await jobs[0]
+
+    async def hook(review: GenerationReview) -> Any:
+        left.append(asyncio.create_task(later()))
+        await asyncio.sleep(100)
+        return "confirm"
+
+    async with client_of(sandbox) as client:
+        jobs.append(await client.contents.generate(sandbox.content_ids[0], on_review=hook))
+        await asyncio.sleep(60)
+        assert (await jobs[0]).decision == "confirm"
+        assert (await left[0]).decision == "confirm"
+
+
+def cancelled(*_: object) -> Any:
+    """Raise what only the end of a task raises."""
+    raise asyncio.CancelledError
+
+
+async def test_a_hook_or_listener_that_raises_a_cancellation_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A plain function is never where a task is cancelled: what it raises is logged, and the work goes on."""
+    sandbox = box(10.0, rules=[Fault(match="POST */atomic", drop=True)])
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox, hooks=[cancelled]) as client:
+        job = await client.contents.generate(content_id)
+        job.on(cmsapi.Observed, cancelled)
+        job.on(cmsapi.Finished, cancelled)
+        review = await job.wait(timeout=100)
+        assert (await review.confirm()).version == 2
+    assert len(sandbox.ledger.launches()) == 1
+    assert "A hook failed on LaunchFinished" in caplog.text
+    assert "a listener failed on Finished" in caplog.text
