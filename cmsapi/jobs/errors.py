@@ -13,11 +13,23 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN
 from cmsapi.state.entry import Entry
 
+#: The fact, and the evidence, that the service has named a launch by something that is no identifier.
+UNUSABLE_ID = "unusable_id"
+
 
 def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
     """Tell that a launch may have happened, or several if it was sent several times."""
     sent = evidence.get("sent")
     several = isinstance(sent, int) and sent > 1
+    if (identifier := evidence.get(UNUSABLE_ID)) is not None:
+        return LaunchUnknownError(
+            f"The {kind} for {markup.plain(target)} was launched and its credit counts as spent, but the service named "
+            f"it {identifier}, by which no request can ask for it: its result cannot be read. It is not repeated, "
+            f"because that would be paid twice. {(KINDS.get(kind) or Kind).where_to_look}",
+            kind=str(kind),
+            target=target,
+            evidence=evidence,
+        )
     charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
     return LaunchUnknownError(
         f"The {kind} for {markup.plain(target)} may have been launched and charged, and there is no usable "

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+from typing import NoReturn
 
 import attrs
 
@@ -24,7 +26,7 @@ from cmsapi.errors import (
     ServerError,
     StateError,
 )
-from cmsapi.jobs.errors import sent_times, unknown_launch
+from cmsapi.jobs.errors import UNUSABLE_ID, sent_times, unknown_launch
 from cmsapi.jobs.job import job_of
 from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
@@ -37,7 +39,10 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
 from cmsapi.state.entry import Entry
+from cmsapi.transport.call import being_cancelled
 from cmsapi.transport.caller import OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, reconciles it again"
 # A launch that joins none has an entry of its own.
@@ -133,7 +138,7 @@ class Reconciler:
             LaunchUnknownError: It is not repeated.
         """
         record, unknown = launch.record, self.unknown(launch, said, why)
-        repeats = launch.repeatable and await self._repeats(launch, unknown)
+        repeats = launch.repeatable and UNUSABLE_ID not in record.entry.facts and await self._repeats(launch, unknown)
         try:
             if repeats:
                 # Whatever becomes of the repeat, this attempt stays in doubt.
@@ -153,13 +158,41 @@ class Reconciler:
             stays = True
         raise (self.unknown(launch, said, why, stays=True) if stays else unknown) from launch.cause
 
+    async def give_up_unnamed(self, launch: PendingLaunch, identifier: str) -> NoReturn:
+        """Record that the service has taken a launch whose identifier cannot be used, and raise that.
+
+        It has most likely cost its credit, so that its credit counts and it is not repeated, whatever the policy says.
+
+        Raises:
+            LaunchUnknownError: Always.
+        """
+        why = f"the service took it and named it {identifier}, by which no request can ask for it"
+        # In a later process, missing evidence must not count as absence.
+        launch.repeatable = False
+        entry = launch.record.entry
+        facts = {**entry.facts, UNUSABLE_ID: identifier, "doubt": why}
+        launch.record.entry = attrs.evolve(entry, facts=facts)
+        said = f"an answer with {identifier} at $.id"
+        await self.give_up(launch, why, said)
+        raise self.unknown(launch, said, why)
+
     async def _repeats(self, launch: PendingLaunch, unknown: LaunchUnknownError) -> bool:
-        """Ask the policy whether to repeat a launch, and take the credit of the repeat."""
+        """Ask the policy whether to repeat a launch, and take the credit of the repeat.
+
+        A function that fails repeats nothing: what it has raised becomes a note on the error, which is about money.
+        """
         choice = self.policy.on_unknown
         if callable(choice):
-            choice = choice(unknown)
-            if inspect.isawaitable(choice):
-                choice = await choice
+            try:
+                choice = choice(unknown)
+                if inspect.isawaitable(choice):
+                    choice = await choice
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                    raise
+                logger.exception("the on_unknown function failed; the %s is not repeated", launch.request)
+                unknown.add_note(f"The on_unknown function failed: {type(error).__name__}: {error}")
+                return False
         # An orphan has cost this client nothing: the launch in its place takes its credit before it is sent.
         return choice == "repeat" and (launch.cause is None or launch.take_repeat())
 
@@ -180,6 +213,8 @@ class Reconciler:
         }
         if found is not None:
             evidence["found"] = found
+        if (identifier := entry.facts.get(UNUSABLE_ID)) is not None:
+            evidence[UNUSABLE_ID] = identifier
         if stays:
             found_again = entry.item is not None or (kind.joins and self.policy.dedupe != "allow")
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
@@ -238,10 +273,10 @@ class Reconciler:
         kind = KINDS[entry.kind]
         document = await kind.read_evidence(self.caller, entry)
         latest = self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
-        if (shown := kind.judge_shown(entry, document, latest)) is not None:
+        if (shown := kind.judge_shown(entry, document, latest, self.caller.words)) is not None:
             return shown
         if kind.balance is None or kind.charge_evidence is ChargeEvidence.NONE:
-            return kind.judge(entry, document, None)
+            return kind.judge(entry, document, None, self.caller.words)
         optional = kind.charge_evidence is ChargeEvidence.OPTIONAL
         if "mark" not in entry.facts and not optional:
             return Finding.unknown("no balance was read before the launch")
@@ -250,5 +285,5 @@ class Reconciler:
         except APIError as refusal:
             if not optional or isinstance(refusal, ServerError):
                 raise
-            return kind.judge(entry, document, None)
-        return kind.judge(entry, document, charges)
+            return kind.judge(entry, document, None, self.caller.words)
+        return kind.judge(entry, document, charges, self.caller.words)

@@ -14,8 +14,10 @@ from functools import partial
 import attrs
 
 from cmsapi.api.model import Model
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import (
     APIError,
+    ArgumentError,
     ConflictError,
     DecodeError,
     JobError,
@@ -26,14 +28,14 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory, job_before
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory, Kind, job_before
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
 from cmsapi.jobs.tracked import INTENT, SENDING, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.transport.call import CallOptions
+from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.requests import expand
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -115,8 +117,9 @@ class Sender:
             launch.attempts += 1
             try:
                 call = await caller.exchange(operation, request.path, body=request.body, options=options)
-                answered = None if kind.answer is None else caller.read(call, kind.answer)
-                return await self._launched(launch, answered, call.sent_at)
+                return await self._taken(launch, call)
+            except LaunchUnknownError:
+                raise
             except Exception as error:
                 if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
                     # The service said 2xx, and nothing has to be read from its answer.
@@ -139,11 +142,20 @@ class Sender:
             if (job := await self._settle(launch, cause)) is not None:
                 return job
 
+    async def _taken(self, launch: PendingLaunch, call: Call) -> TrackedJob:
+        """Read the answer to a launch that the service has taken, and track its job."""
+        kind = launch.request.kind
+        if (unusable := _unusable_id(kind, call.document)) is not None:
+            await self._reconciler.give_up_unnamed(launch, unusable)
+        answered = None if kind.answer is None else self._caller.read(call, kind.answer)
+        return await self._launched(launch, answered, call.sent_at)
+
     async def _launched(self, launch: PendingLaunch, answered: Model | None, sent_at: float) -> TrackedJob:
         """Write down that a launch has happened, and track its job."""
         kind, poller, record = launch.request.kind, self._poller, launch.record
         now, launched_at = asyncio.get_running_loop().time(), self._caller.pipeline.clock.at(sent_at)
-        job_id: str | None = getattr(answered, "id", None)
+        # An empty identifier names no job.
+        job_id: str | None = getattr(answered, "id", None) or None
         served_at = None if launched_at is None else launched_at.timestamp()
         await self._journal.record_launched(record, job_id=job_id, served_at=served_at)
         history = JobHistory(
@@ -239,6 +251,18 @@ class Sender:
             facts = {**entry.facts, "sent": sent_times(entry) - written}
             undone = {} if "doubt" in facts else {"status": INTENT, "served_at": None}
             await self._journal.write(launch.record, facts=facts, **undone)
+
+
+def _unusable_id(kind: Kind, document: object) -> str | None:
+    """Return what an answer to a launch names its job by, if that cannot be asked for; None when it can be."""
+    if not kind.polled_by_id or not isinstance(document, dict):
+        return None
+    identifier = document.get("id")
+    try:
+        kind.check(identifier)
+    except ArgumentError:
+        return "null" if identifier is None else excerpt(identifier)
+    return None
 
 
 def _take_first_credit(launch: PendingLaunch) -> None:

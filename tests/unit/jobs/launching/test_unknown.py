@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.sandbox import Fault
-from tests.support.jobs import box, client_of
+from tests.support.jobs import Spoiling, box, changed, client_of
 from tests.support.launches import leave, posts, sent
 
 pytestmark = pytest.mark.looptime
@@ -225,3 +226,91 @@ async def test_a_search_that_stays_open_is_left_to_resume() -> None:
         sandbox.clear_faults()
         resumed = await client.jobs.resume()
     assert [each.target for each in resumed.unknown] == ["tents"]
+
+
+def fails(error: BaseException, later: bool) -> Any:
+    """Make a function, sync or async, that raises instead of deciding."""
+
+    def decide(_: cmsapi.LaunchUnknownError) -> str:
+        raise error
+
+    async def decide_later(_: cmsapi.LaunchUnknownError) -> str:
+        raise error
+
+    return decide_later if later else decide
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), ValueError("no idea")])
+async def test_a_function_that_fails_to_decide_repeats_nothing(error: BaseException, later: bool) -> None:
+    """The doubt about money is raised and recorded as without a function, with a note on what the function raised."""
+    sandbox = box(30.0, rules=[Fault(match="POST */prompts/*/analyze", drop=True, when="after")])
+    policy = LaunchPolicy(on_unknown=fails(error, later), baseline="none", settle=1.0)
+    prompt_id = sandbox.prompt_ids[0]
+    spoiling = Spoiling(sandbox, changed(f"/v1/prompts/{prompt_id}", analysisStatus=None, lastAnalyzedAt=None))
+    async with client_of(sandbox, launch=policy, transport=spoiling) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(prompt_id)
+        assert any(type(error).__name__ in note for note in caught.value.__notes__)
+        assert "open" not in caught.value.evidence
+        assert await client.jobs.journal() == []
+    assert len(sandbox.ledger.launches()) == 1
+
+
+UNUSABLE = ["", ".", "..", None, 7, "absent"]
+
+
+def named(identifier: object) -> Spoiling:
+    """Make a sandbox that answers each launch of a search with this identifier."""
+    sandbox = box(30.0)
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.method != "POST" or response.status >= 300:
+            return response
+        document = json.loads(response.body) | {"id": identifier}
+        if identifier == "absent":
+            del document["id"]
+        return attrs.evolve(response, body=json.dumps(document).encode())
+
+    return Spoiling(sandbox, spoil)
+
+
+@pytest.mark.parametrize("on_unknown", ["raise", "repeat"])
+@pytest.mark.parametrize("identifier", UNUSABLE)
+async def test_a_search_with_an_unusable_identifier_is_told_at_once(identifier: object, on_unknown: Any) -> None:
+    """The service has taken it, and its credit counts; no request can ask for it, and it is not sent again."""
+    spoiling = named(identifier)
+    sandbox = spoiling.sandbox
+    policy = LaunchPolicy(on_unknown=on_unknown, max_credits=1)
+    async with client_of(sandbox, transport=spoiling, launch=policy) as client:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(cmsapi.LaunchUnknownError, match="its credit counts as spent") as caught:
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+        assert asyncio.get_running_loop().time() - began < 5.0
+        shown = {None: "null", "absent": "null"}.get(identifier, repr(identifier))  # type: ignore[call-overload]
+        assert caught.value.evidence["unusable_id"] == shown
+        assert await client.jobs.journal() == []
+        with pytest.raises(cmsapi.OutOfCreditsError):
+            await client.content_ideas.search(sandbox.workspace_id, "boots")
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_batch_never_repeats_a_search_with_an_unusable_identifier() -> None:
+    """The item ends as unknown, also in the next runs, and its credit counts for the fan-out."""
+    spoiling = named("..")
+    sandbox = spoiling.sandbox
+    runs: list[dict[str, type[Exception] | None]] = []
+    told: list[str] = []
+    for _ in range(3):
+        async with client_of(sandbox, transport=spoiling) as client, client.jobs.batch("ideas") as batch:
+
+            async def search(keyword: str, client: cmsapi.Client = client) -> Any:
+                return await client.content_ideas.search(sandbox.workspace_id, keyword)
+
+            outcomes = [outcome async for outcome in batch.map(search, ["tents", "boots"], max_credits=1)]
+            runs.append({outcome.item: type(outcome.error) if outcome.error else None for outcome in outcomes})
+            told += [str(outcome.error) for outcome in outcomes if outcome.item == "tents"]
+    unknown, refused = cmsapi.LaunchUnknownError, cmsapi.OutOfCreditsError
+    assert runs == [{"tents": unknown, "boots": refused}, *[{"tents": unknown, "boots": unknown}] * 2]
+    assert ["named it '..'" in text for text in told] == [True] * 3
+    assert len(sandbox.ledger.launches()) == 2
