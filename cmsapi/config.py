@@ -176,11 +176,17 @@ class RateLimits:
 class RetryPolicy:
     """Set how often and how patiently a request is repeated (specification 7, retry rule 1).
 
+    Several 429s in a row, without another answer between them, pause all calls of the key for longer and longer, up to
+    six minutes, and one request at a time tries.
+
     Args:
         max_attempts: Requests that one call may spend in all.
         base: Upper bound of the first backoff in seconds; it doubles with each attempt. The wait is drawn evenly
             between 0 and the bound; after a 429 it comes on top of `Retry-After`.
         cap: Largest bound in seconds.
+        max_retry_after: Longest `Retry-After` that is waited for, in seconds. The answer that asks for more raises its
+            error at once, and until that time calls raise `RateLimitWaitError`; both say when to try again. None means
+            an hour, the longest window of the service's limits. What is waited for is never cut short.
         repeat_in_doubt: Whether to repeat also a request that creates something when the service fails or no answer
             comes (`client.with_options(retry=RetryPolicy(repeat_in_doubt=True))`). The first request may have taken
             effect, so each repeat can create the same once more. It does not concern launches that cost credits, whose
@@ -190,6 +196,7 @@ class RetryPolicy:
     max_attempts: int = attrs.field(default=5, validator=_count)
     base: float = attrs.field(default=0.5, validator=_seconds())
     cap: float = attrs.field(default=30.0, validator=_seconds())
+    max_retry_after: float | None = attrs.field(default=None, validator=_seconds(zero=True))
     repeat_in_doubt: bool = attrs.field(default=False, validator=_flag)
 
 

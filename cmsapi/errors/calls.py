@@ -69,7 +69,7 @@ class DecodeError(TransportError, ValueError):
 
 
 class RateLimitWaitError(CMSError, TimeoutError):
-    """Refuse to wait for a permit for longer than `RateLimits.max_wait`; nothing was sent.
+    """Refuse to wait for longer than `RateLimits.max_wait` or `RetryPolicy.max_retry_after`; nothing was sent.
 
     Args:
         message: What happened.

@@ -2,7 +2,10 @@
 
 `cmsapi.ratelimit.sliding_windows` says *when* a request may leave, the limiter says *which one*. Calls are served by
 priority, and first come, first served within one. A cancelled call hands its permit on. One timer serves them all, and
-all of them pause while the service asks for it.
+all of them pause while the service asks for it. A call that does not wait for so long a pause is refused at once, also
+when it waits already.
+
+After several refusals (429) without another answer between them, one request at a time leaves, until one succeeds.
 
 Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
 So an interactive call finds free permits while hundreds of jobs are polled. No other lane is held back for a later one.
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from cmsapi.errors import RateLimitWaitError
+from cmsapi.ratelimit.clock import until
 from cmsapi.ratelimit.foreign_growth import ForeignGrowth
 from cmsapi.ratelimit.permits import OUT, End, Permit, Quota
 from cmsapi.ratelimit.rate_limit import RateLimit
@@ -38,6 +42,8 @@ LONG_WAIT = 5.0
 CLOSED_AFTER = 1.0
 # Seconds that the first of several limiters has to end an operation that it began without the lock.
 SWITCH = 0.2
+# From so many refusals in a row on, one request at a time finds out whether the service works again.
+_PROBED = 2
 
 
 class Priority(enum.IntEnum):
@@ -53,7 +59,8 @@ class Priority(enum.IntEnum):
 _SPARING = Priority.POLL
 
 
-Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
+#: The calls that wait in a lane: what each waits for, and the longest pause that it waits for.
+Lane: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
 
 
 @attrs.define(eq=False)
@@ -66,6 +73,14 @@ class LoopGroup:
     limiters: list[RateLimiter] = attrs.field(factory=list)
     #: Whether there is one limiter only.
     alone: bool = True
+    #: How many times the service refused in a row, requests that were under way together counted once; and since when.
+    refusals: int = 0
+    refused_at: float = -math.inf
+
+    @property
+    def probing(self) -> bool:
+        """Whether the request that finds out whether the service still refuses is under way."""
+        return self.refusals >= _PROBED and any(limiter.open for limiter in self.limiters.copy())
 
     def join(self, limiter: RateLimiter) -> None:
         """Let a limiter take permits from these windows.
@@ -115,6 +130,8 @@ class RateLimiter:
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
+        # The end of the pause for which the calls that wait were asked whether they wait for it.
+        self._asked_until = -math.inf
         self._foreign_growth = ForeignGrowth()
         self._timer = Timer(self.serve)
 
@@ -123,6 +140,7 @@ class RateLimiter:
         priority: Priority = Priority.INTERACTIVE,
         *,
         max_wait: float | None = None,
+        max_pause: float = math.inf,
         announce: Callable[[float], None] | None = None,
     ) -> Permit:
         """Wait for a permit.
@@ -131,33 +149,36 @@ class RateLimiter:
 
         Raises:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
-                is over, because others went first or the service asked for a pause.
+                is over, because others went first or the service asked for a pause. Or the pause of all calls lasts
+                for longer than `max_pause`, which is raised at once, also when the pause begins while the call waits.
         """
         now, permit, windows = self.time(), Permit(), self.windows
-        at_once = not self.queued and self.group.alone and now >= windows.paused_until
+        at_once = not self.queued and self.group.alone and now >= windows.paused_until and not self.group.refusals
         if at_once and windows.take(permit, now, sparing=priority is _SPARING):
             self.open.add(permit)
             return permit
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
             raise _too_long(expected, max_wait)
+        if expected > max_pause and (pause := self.pause_left(now)) > max_pause:
+            raise _paused(pause, max_pause)
         if expected > LONG_WAIT and announce is not None and now >= self._told_until:
             self._told_until = now + expected
             announce(expected)
         patience = asyncio.timeout(max_wait)
         try:
             async with patience:
-                await self._turn(permit, priority)
+                await self._turn(permit, priority, max_pause)
         except TimeoutError:
             if max_wait is None or not patience.expired():
                 raise
             raise _too_long(self.expected_wait(priority, self.time()), max_wait) from None
         return permit
 
-    async def _turn(self, permit: Permit, priority: Priority) -> None:
+    async def _turn(self, permit: Permit, priority: Priority, max_pause: float) -> None:
         waiter: asyncio.Future[None] = self.loop.create_future()
         lane = self._lanes[priority]
-        lane[waiter] = permit
+        lane[waiter] = permit, max_pause
         self.queued += 1
         self.serve(self.time())
         try:
@@ -174,9 +195,10 @@ class RateLimiter:
             windows = self.windows
             while (priority := self._front()) is not None:
                 lane, sparing = self._lanes[priority], priority is _SPARING
-                waiter, permit = next(iter(lane.items()))
-                if now < windows.paused_until or not windows.take(permit, now, sparing=sparing):
-                    self._timer.set(self._next_time(now, sparing=sparing))
+                waiter, (permit, _) = next(iter(lane.items()))
+                if now < windows.paused_until or self.group.probing or not windows.take(permit, now, sparing=sparing):
+                    self._refuse_impatient(now)
+                    self._timer.set(self._next_time(now, sparing=sparing) if self.queued else math.inf)
                     return
                 self.open.add(permit)
                 self._leave(lane, waiter)
@@ -187,10 +209,24 @@ class RateLimiter:
         others = len(self._limiters) > 1
         if others:
             self.group.evict_closed(now)
-        when = max(self.windows.paused_until, self.windows.next_time(now, sparing=sparing))
+        free_at = math.inf if self.group.probing else self.windows.next_time(now, sparing=sparing)
+        when = max(self.windows.paused_until, free_at)
         if others and any(limiter.open for limiter in self._limiters if limiter is not self):
             return min(when, now + CLOSED_AFTER)
         return when
+
+    def _refuse_impatient(self, now: float) -> None:
+        """Refuse the calls that do not wait for as long as the pause lasts by now."""
+        ends_at = now + (pause := self.pause_left(now))
+        # By so much two clocks may disagree about the same end.
+        if ends_at <= self._asked_until + 1.0:
+            return
+        self._asked_until = ends_at
+        for lane in self._lanes:
+            for waiter, (_, max_pause) in tuple(lane.items()):
+                if pause > max_pause and not waiter.done():
+                    self._leave(lane, waiter)
+                    waiter.set_exception(_paused(pause, max_pause))
 
     def end(self, permit: Permit, stage: End, quota: Quota | None = None) -> None:
         """End a permit, and serve the calls that wait. Ending it again changes nothing.
@@ -231,10 +267,34 @@ class RateLimiter:
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 
-    def pause(self, seconds: float) -> None:
-        """Pause all calls after a 429."""
+    def pause(self, seconds: float) -> float:
+        """Pause all calls after a 429, and return for how many seconds they pause now."""
         with self._lock:
-            self.windows.pause(self.time() + seconds)
+            now = self.time()
+            self.windows.pause(now + seconds)
+            if self.queued:
+                self._refuse_impatient(now)
+            return max(seconds, self.pause_left(now))
+
+    def pause_left(self, now: float) -> float:
+        """Return for how many seconds all calls of the key still pause, 0 when they do not."""
+        with self._lock:
+            known, then = self.windows.figures(now)
+            return max(0.0, self.windows.paused_until - now, known.paused_until - then)
+
+    def refused(self, permit: Permit) -> int:
+        """Note that a request got a 429; return how many times in a row the service refused."""
+        group = self.group
+        with self._lock:
+            # A request that left before the last refusal was known says nothing new.
+            if permit.taken_at >= group.refused_at:
+                group.refusals += 1
+                group.refused_at = self.time()
+            return group.refusals
+
+    def accepted(self) -> None:
+        """Note that a request got another answer than a 429."""
+        self.group.refusals = 0
 
     def obey(self, limits: RateLimits) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
@@ -245,14 +305,14 @@ class RateLimiter:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead, windows = sum(self.waiting()[: priority + 1]), self.windows
         with self._lock:
-            return max(windows.paused_until - now, windows.expected_wait(ahead, now, sparing=priority is _SPARING))
+            return max(self.pause_left(now), windows.expected_wait(ahead, now, sparing=priority is _SPARING))
 
     def why_wait(self, priority: Priority) -> tuple[str, str]:
         """Tell which window makes a call wait that comes now (`"second"`, `"hour"` or `"pause"`), and why in words."""
         now, sparing = self.time(), priority is _SPARING
         with self._lock:
             windows, then = self.windows.figures(now)
-            if self.windows.paused_until > now:
+            if self.pause_left(now):
                 return "pause", "the service or the shared limits ask for a pause"
             windows.advance(then)
             if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
@@ -322,7 +382,7 @@ class RateLimiter:
                 waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
                 in_flight=sum(len(limiter.open) for limiter in self._limiters),
                 foreign=windows.foreign_usage.count,
-                paused_for=max(0.0, self.windows.paused_until - now),
+                paused_for=self.pause_left(now),
             )
 
     def _front(self) -> Priority | None:
@@ -346,4 +406,12 @@ def _too_long(expected: float, max_wait: float) -> RateLimitWaitError:
         f"The request limit admits this call in about {expected:.0f} s, and max_wait is {max_wait:g} s. "
         "Nothing was sent or charged; try again then.",
         available_in=expected,
+    )
+
+
+def _paused(pause: float, max_pause: float) -> RateLimitWaitError:
+    return RateLimitWaitError(
+        f"The service refuses the calls of this key and asks to wait for another {until(pause)}; this call waits for "
+        f"{max_pause:,g} s at most (RetryPolicy.max_retry_after). Nothing was sent or charged; try again then.",
+        available_in=pause,
     )

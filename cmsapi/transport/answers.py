@@ -25,6 +25,8 @@ from cmsapi.observability.redaction import masked, masked_text
 from cmsapi.ratelimit.permits import Quota
 
 _DAY = 86_400.0
+# No timer runs for longer.
+_CENTURY = 100 * 365 * _DAY
 # A date from then on is no time that a clock shows.
 _END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_DATE = 100
@@ -143,7 +145,7 @@ def read_quota(headers: Mapping[str, str]) -> Quota | None:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After` in seconds (specification 8, rule 4), at most a day; None when it is missing or says no time.
+    """Read `Retry-After` in seconds (specification 8, rule 4), a century at most; None when it says no time.
 
     A date is compared with the `Date` of the same answer, or with this machine's clock.
     """
@@ -157,7 +159,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
             return None
         now = read_date(headers)
         seconds = max(0.0, until - (time.time() if now is None else now))
-    return min(seconds, _DAY) if seconds >= 0 else None
+    return min(seconds, _CENTURY) if seconds >= 0 else None
 
 
 def read_date(headers: Mapping[str, str]) -> float | None:

@@ -30,6 +30,7 @@ from cmsapi.observability.events import (
 )
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.statistics import Counters
+from cmsapi.ratelimit.clock import until
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.ratelimit.timer import Timer
@@ -37,7 +38,16 @@ from cmsapi.transport import answers
 from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled, unanswered
 from cmsapi.transport.headers import added_headers
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
-from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
+from cmsapi.transport.retry import (
+    Failure,
+    backoff,
+    describe,
+    failure_of,
+    longest_retry_after,
+    may_repeat,
+    pause_after,
+    pause_after_refusals,
+)
 
 # Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
 _TICK = 0.001
@@ -110,9 +120,11 @@ class Pipeline:
     base_url: str = ""
     counters: Counters = attrs.field(factory=Counters)
     _send_aware: bool = attrs.field(init=False)
+    _max_pause: float = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._send_aware = isinstance(self.transport, SendAwareTransport)
+        self._max_pause = longest_retry_after(self.retry)
 
     async def send(self, operation: Operation, request: Request, options: CallOptions, limiter: RateLimiter) -> Call:
         """Send a request until it succeeds, is refused, or must not be repeated; return the call with its answer.
@@ -236,7 +248,9 @@ class Pipeline:
             permit = Permit()
         else:
             announce = partial(self._announce, call)
-            permit = await limiter.acquire(options.priority, max_wait=self.max_wait, announce=announce)
+            permit = await limiter.acquire(
+                options.priority, max_wait=self.max_wait, max_pause=self._max_pause, announce=announce
+            )
         now = call.sent_at = limiter.time()
         call.permit = permit
         call.attempts += 1
@@ -256,9 +270,13 @@ class Pipeline:
         headers, call.status = response.headers.folded, response.status
         quota = answers.read_quota(headers)
         self.clock.learn(headers, now)
-        if response.status == 429 and call.operation.path not in UNLIMITED_PATHS:
+        if call.operation.path not in UNLIMITED_PATHS:
             # Before the permit ends, because that lets the next ones go.
-            limiter.pause(answers.read_retry_after(headers) or 0.0)
+            if response.status == 429:
+                pause = pause_after_refusals(limiter.refused(permit), self.rng)
+                limiter.pause(max(pause, answers.read_retry_after(headers) or 0.0))
+            else:
+                limiter.accepted()
         limiter.end(permit, "answered", quota)
         self.counters.answered += 1
         if self.hooks.wants(RequestFinished.level):
@@ -330,13 +348,17 @@ class Pipeline:
         call.in_doubt = call.in_doubt or failure.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
         if failure is Failure.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
-            pause = pause_after(delay, call.attempts, retry_after)
-            call.limiter.pause(pause)
+            pause = call.limiter.pause(pause_after(delay, call.attempts, retry_after))
             self.counters.rate_limited += 1
             self.hooks(RateLimitPaused(operation=name, seconds=pause))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
-        patience = math.inf if self.max_wait is None else self.max_wait
+        patience = min(self._max_pause, math.inf if self.max_wait is None else self.max_wait)
         too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > patience
+        if isinstance(error, APIError) and retry_after and too_far:
+            error.hint = (
+                f"Try again in {until(retry_after)}: the service asks for that (Retry-After), and the settings do not "
+                "wait for as long (RetryPolicy.max_retry_after, RateLimits.max_wait, Timeouts.deadline)."
+            )
         if call.attempts >= most or too_far or not may_repeat(failure, call.replay(self.retry)):
             raise call.final_error(error, self.retry)
         reason = describe(error)

@@ -33,6 +33,12 @@ from cmsapi.errors import APIError, CMSError, NotSentError, TransportError
 from cmsapi.errors.answers import is_refusal
 
 _DEFAULT = RetryPolicy()
+# Longest `Retry-After` that is waited for by default: the longest window of the limits (specification 8).
+_HOUR = 3600.0
+# Pauses after several 429s in a row: the first, by how much each is longer than the one before, the longest without its
+# jitter, and the most jitter. All of them together last four times as long as the next one, so that work goes on soon
+# after the service does, however long it refused.
+_FIRST_PAUSE, _GROWTH, _LONGEST_PAUSE, _JITTER = 0.5, 1.25, 300.0, 1.2
 
 
 class Failure(enum.Enum):
@@ -87,6 +93,18 @@ def pause_after(delay: float, attempt: int, retry_after: float | None) -> float:
         retry_after: What the service says.
     """
     return min(delay, (retry_after or 0.0) + _longest(_DEFAULT, attempt))
+
+
+def pause_after_refusals(refusals: int, rng: random.Random) -> float:
+    """Return seconds for which all clients of a key rest at least after so many 429s in a row; 0 after a lone one."""
+    if refusals < 2:
+        return 0.0
+    return min(_LONGEST_PAUSE, _FIRST_PAUSE * _GROWTH ** min(refusals - 2, 60)) * rng.uniform(1.0, _JITTER)
+
+
+def longest_retry_after(policy: RetryPolicy) -> float:
+    """Return for how many seconds a call waits because the service asks for it."""
+    return _HOUR if policy.max_retry_after is None else policy.max_retry_after
 
 
 def _longest(policy: RetryPolicy, attempt: int) -> float:

@@ -184,6 +184,8 @@ class Scheduler:
         self.list_reads.displace(job)
         polls = 1 if refused or job.failures is None else job.failures.polls
         delay = min(job.settings.policy.max_interval * 2.0 ** min(polls - 1, 10), _LONGEST_RETRY)
+        # A poll does not wait for a long pause; the job does.
+        delay = max(delay, self.planner.limiter.pause_left(job.polled_at))
         self._poll_queue.set(job, job.polled_at + delay, "the last poll failed")
 
     def hasten(self, job: TrackedJob, why: str) -> None:

@@ -35,8 +35,10 @@ LONGEST_LOG = 512
 SLOTS = 256
 # A time that was written is read as a fraction, and may then seem to be later by this part of a millisecond.
 _ROUNDING = 0.01
-# No time of a valid document lies so many seconds ahead of its own: no pause is longer.
+# No time of a valid document lies so many seconds ahead of its own, apart from the end of a pause: that is as far as a
+# service asks for.
 _FAR = 2 * 86_400.0
+_LONGEST_PAUSE = 101 * 365 * 86_400.0
 # The time is in seconds since 1970, or since a process began.
 _LATEST = 1e11
 # An epoch is in milliseconds; no count is larger either.
@@ -150,7 +152,7 @@ def _consistent(allocation: Allocation) -> bool:
         and max(allocation.epoch, left) <= _MOST
         and (not windows.log.times or windows.log.times[-1] <= allocation.time + 1.0)
         and max(allocation.time, allocation.ahead, windows.tries_every) <= _LATEST
-        and windows.paused_until <= until
+        and windows.paused_until <= allocation.time + _LONGEST_PAUSE
         # An answer that tells of foreign requests counts no more of them than its limit.
         and (not foreign.count or (foreign.count <= windows.service_limit < math.inf and foreign.last_leaves <= until))
         and all(

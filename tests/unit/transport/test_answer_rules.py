@@ -120,7 +120,7 @@ def test_headers_are_read_by_their_names_in_small_letters() -> None:
         assert read_quota({key: value for key, value in whole.items() if key != name}) is None
     assert read_retry_after({"retry-after": "7"}) == 7.0
     assert read_retry_after({"retry-after": "0"}) == 0.0
-    assert read_retry_after({"retry-after": "86401"}) == 86_400.0
+    assert read_retry_after({"retry-after": "86401"}) == 86_401.0
     assert read_date({"date": "Thu, 01 Jan 1970 00:01:00 GMT"}) == 60.0
     assert read_date({"date": "Thu, 01 Jan 1970 01:01:00 +0100"}) == 60.0
     assert read_date({"date": "Thu, 01 Jan 1970 00:01:00 -0000"}) == 60.0

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.errors import StateError
+from cmsapi.errors import RateLimitWaitError, StateError
 from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
@@ -484,6 +484,26 @@ async def test_a_pause_is_for_all() -> None:
     began = asyncio.get_running_loop().time()
     await other.limiter.acquire()
     assert asyncio.get_running_loop().time() - began == pytest.approx(10.0, abs=0.1)
+
+
+async def test_no_process_waits_for_a_pause_beyond_its_bound() -> None:
+    """A pause of hours that one process was asked for refuses the calls of another, also those that wait."""
+    memory = SharedMemory()
+    one, other = process(memory), process(memory)
+    for each in (one, other):
+        each.limiter.end(await each.limiter.acquire(), "answered")
+    one.limiter.pause(5_000.0)
+    waiting = asyncio.create_task(other.limiter.acquire(max_pause=3_600.0))
+    with pytest.raises(RateLimitWaitError) as caught:
+        async with asyncio.timeout(5):
+            await waiting
+    assert caught.value.available_in == pytest.approx(5_000, abs=5)
+    with pytest.raises(RateLimitWaitError):
+        await other.limiter.acquire(max_pause=3_600.0)
+    patient = asyncio.create_task(other.limiter.acquire(max_pause=6_000.0))
+    await asyncio.sleep(4_990)
+    assert not patient.done()
+    await patient
 
 
 async def test_the_last_lane_leaves_some_to_others() -> None:
