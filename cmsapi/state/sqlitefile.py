@@ -145,9 +145,12 @@ class SqliteFile:
         return result
 
     def _check_epoch(self, db: sqlite3.Connection) -> None:
-        # A file may also be overwritten where it is.
-        if self._epoch is not None and _epoch(db) != self._epoch:
+        if self._epoch is None or (found := _epoch(db)) == self._epoch:
+            return
+        # A file may also be overwritten where it is. One that only lost its rows is still that of this process.
+        if found is not None:
             raise self._replaced()
+        db.execute("INSERT INTO documents VALUES ('', 'epoch', ?)", (self._epoch,))
 
     def _replaced(self) -> ReplacedError:
         return ReplacedError(f"The file of the state {self.path} was removed or replaced while it was used.")

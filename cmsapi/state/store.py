@@ -113,7 +113,7 @@ class State(abc.ABC):
         """Let others claim the entry; one that is not held under this lease is left alone."""
         await self._step(lease, Standing.MINE, Step.RELEASE)
 
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> bool:
         """Delete the entry, and keep the outcome of its item if it has one; both are flushed, or neither.
 
         Deleting an entry that is deleted already changes nothing.
@@ -122,11 +122,19 @@ class State(abc.ABC):
             lease: Under which it is held.
             outcome: How it ended, with `batch`, `item` and `ended_at`; None to keep nothing.
 
+        Returns:
+            Whether the state had lost the entry: there was neither that nor an outcome, which is kept all the same.
+
         Raises:
             LeaseLostError: Another process has taken over; nothing was written.
         """
-        if (await self._step(lease, Standing.MINE, Step.END, outcome))[0] in (Standing.FREE, Standing.HELD):
+        stood, _ = await self._step(lease, Standing.MINE, Step.END, outcome)
+        if stood in (Standing.FREE, Standing.HELD):
             raise _lost(lease)
+        lost = stood is Standing.ABSENT and outcome is not None
+        if outcome is not None and lost:
+            await self.note(lease, outcome)
+        return lost
 
     async def note(self, lease: Lease, outcome: Entry) -> None:
         """Keep the outcome of an item that has no entry, unless it has one; it is flushed before this returns."""

@@ -8,6 +8,7 @@ does not launch it again before `retry_unknown`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -18,7 +19,7 @@ from cmsapi.api.arguments import optional_seconds, several, text
 from cmsapi.api.model import Model
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
-from cmsapi.errors import ArgumentError, LaunchUnknownError
+from cmsapi.errors import ArgumentError, LaunchUnknownError, StateError
 from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.frames import collected
@@ -37,6 +38,8 @@ from cmsapi.unpicklable import Unpicklable
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 _LONGEST_KEY = 500
 
@@ -76,6 +79,9 @@ class Batch(Unpicklable):
         self._poller = poller
         self._journal: LaunchJournal = poller.journal
         self._outcomes: dict[str, Entry] = {}
+        # Whether the state has all outcomes that this run knows, and the losses of the journal that are dealt with.
+        self._checked = True
+        self._losses = 0
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
         self._tracker: Tracker | None = None
@@ -84,6 +90,8 @@ class Batch(Unpicklable):
         return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
 
     async def __aenter__(self) -> Self:
+        # Another run may have forgotten what an earlier use of this object knew.
+        self._outcomes = {}
         await self._read()
         return self
 
@@ -95,12 +103,29 @@ class Batch(Unpicklable):
             await fan_out.aclose()
         self._open.clear()
         await self._journal.flush()
+        await self._restore_lost()
 
     async def _read(self) -> None:
-        await self._journal.open(self._poller.poll_settings.read_user)
-        await self._journal.flush()
-        found = await self._journal.state.outcomes(self._journal.scope, batch=self.name)
-        self._outcomes = {str(entry.item): entry for entry in found}
+        """Read the outcomes, and write those anew that this run knows and the state does not."""
+        journal = self._journal
+        await journal.open(self._poller.poll_settings.read_user)
+        await journal.flush()
+        found = {str(entry.item): entry for entry in await journal.state.outcomes(journal.scope, batch=self.name)}
+        # Also those of earlier runs: the next run would pay for them again.
+        missing = {name: entry for name, entry in self._outcomes.items() if name not in found}
+        if missing:
+            journal.losses.note()
+        for entry in missing.values():
+            await journal.note_outcome(entry)
+        self._outcomes, self._losses, self._checked = found | missing, journal.losses.count, True
+
+    async def _restore_lost(self) -> None:
+        """Read the outcomes once more at the end of a run; a state that cannot be reached does not fail it."""
+        if not self._checked:
+            try:
+                await self._read()
+            except StateError as error:
+                logger.warning("the outcomes of %r could not be checked at the end of its run: %s", self.name, error)
 
     # What is known
 
@@ -208,7 +233,7 @@ class Batch(Unpicklable):
         async def run() -> AsyncGenerator[Outcome[I, R]]:
             keyed.update(await _keyed(items, text_of_item if key is str else key))
             await self._read()
-            self._keys = tuple(keyed)
+            self._keys, self._checked = tuple(keyed), False
             missing = [name for name in keyed if name not in self._outcomes]
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
             skipped = set[str]() if earlier == "read" else {name for name in keyed if name in self._outcomes}
@@ -251,6 +276,8 @@ class Batch(Unpicklable):
             if self.unfinished:
                 # Another process that runs the same batch may have ended them.
                 await self._read()
+            else:
+                await self._restore_lost()
 
         return BatchOutcomes(run(), tracker)
 
@@ -308,6 +335,9 @@ class Batch(Unpicklable):
         if not kept:
             await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
+        self._checked = False
+        if self._journal.losses.count != self._losses:
+            await self._restore_lost()
 
 
 def text_of_item(item: object) -> str:

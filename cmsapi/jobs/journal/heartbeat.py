@@ -1,7 +1,7 @@
 """The entries of the journal that one client holds, and the heartbeats that keep them.
 
 An entry that a dead process held is free for others. A process that stood still for longer than its leases live may
-have lost its entries without having noticed.
+have lost its entries without having noticed. An entry that the state itself has lost is written anew.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from functools import partial
 
 from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.journal.losses import Losses
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.store import LEASE_TTL, State
@@ -30,11 +31,15 @@ class Leases:
     Args:
         state: Where the journal is kept.
         writes: Writes the entries.
+        losses: Writes anew what the state has lost.
+        salt: The salt of the digests, empty before it is known.
     """
 
-    def __init__(self, state: State, writes: WriteQueue) -> None:
+    def __init__(self, state: State, writes: WriteQueue, losses: Losses) -> None:
         self._state = state
         self._writes = writes
+        self._losses = losses
+        self.salt: str = ""
         #: The held entries, by key.
         self.records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
@@ -129,6 +134,7 @@ class Leases:
                     for record in tuple(self.records.values()) if lapsed else ():
                         await self._keep(record)
                     self._heard = now
+                    await self._restore_lost()
                 level = logging.WARNING
             except Exception as error:
                 # Whatever went wrong: without heartbeats another process would take over what this one works on. When
@@ -139,11 +145,35 @@ class Leases:
                 level = logging.DEBUG
 
     async def _keep(self, record: Record) -> None:
+        """Make sure that an entry is held; one that is gone is written anew if its job is launched."""
         try:
             await self._state.keep(record.lease)
         except LeaseLostError as error:
-            logger.info("%s", error)
-            self.drop(record)
+            if record.held and not (record.bound and await self._losses.restore(record.lease, record.entry)):
+                logger.info("%s", error)
+                self.drop(record)
+
+    async def _restore_lost(self) -> None:
+        """Write what this client holds anew if the state has lost it: other processes must not launch it again."""
+        if not self.records:
+            return
+        scope = next(iter(self.records.values())).lease.scope
+        found = await self._state.entries(scope)
+        for record in [record for key, record in self.records.items() if key not in found]:
+            self._writes.add(record.lease.key, partial(self._restore, record))
+        if self.salt:
+            self.salt = await self._losses.agree_on_salt(scope, self.salt)
+
+    async def _restore(self, record: Record) -> None:
+        # It may have ended since the entries were read.
+        if not record.held or not await self._losses.restore(record.lease, record.entry):
+            return
+        if not record.held:
+            await self._state.release(record.lease)
+
+    def certain(self, record: Record) -> bool:
+        """Tell whether no other process can have taken an entry over, so that one that is absent was lost."""
+        return record.held and not self._lapsed
 
     async def _release_idle(self, record: Record) -> None:
         """Release an entry that this client neither works on nor waits for."""

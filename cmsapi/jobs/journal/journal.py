@@ -28,10 +28,11 @@ from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
+from cmsapi.jobs.journal.losses import SALT, Losses
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
+from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Record
 from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.store import State
 
@@ -81,10 +82,11 @@ class LaunchJournal:
         # One for each client that opens it, because each waits as long as its own settings say. They go when unused.
         self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
         self._scope: str | None = None
-        self._salt = ""
         self._writes = WriteQueue()
+        #: What the state has lost.
+        self.losses: Losses = Losses(state)
         #: The entries that this client holds.
-        self.leases: Leases = Leases(state, self._writes)
+        self.leases: Leases = Leases(state, self._writes, self.losses)
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
@@ -108,10 +110,10 @@ class LaunchJournal:
                     state, scope = self.state, self._account
                     if state.shared and read_user is not None:
                         # Before the request, so that a state that does not work is found first.
-                        await state.get_document(scope, "salt")
+                        await state.get_document(scope, SALT)
                         scope = scope_of(self._base_url, _organization_of(await read_user()))
                         await state.evict_dead_owners(scope)
-                    self._salt = await state.compare_and_set(scope, "salt", None, secrets.token_hex(16))
+                    self.leases.salt = await self.losses.agree_on_salt(scope, secrets.token_hex(16))
                     self._scope = scope
         return self._scope
 
@@ -129,7 +131,7 @@ class LaunchJournal:
 
     def digest(self, settings: Mapping[str, Any] | None) -> str | None:
         """Return a digest of settings that tells nothing about them."""
-        return None if settings is None else digest_of(settings, self._salt)
+        return None if settings is None else digest_of(settings, self.leases.salt)
 
     async def begin(self, key: str, entry: Entry) -> Record:
         """Write an entry and hold it, or claim the entry that the key has already.
@@ -164,7 +166,7 @@ class LaunchJournal:
         return record if record.held else None
 
     async def write(self, record: Record, **changes: Any) -> None:
-        """Change what an entry says; it is flushed before this returns.
+        """Change what an entry says; it is flushed before this returns. One that the state has lost is written anew.
 
         Raises:
             LeaseLostError: Another process has taken it over; nothing was written.
@@ -173,8 +175,11 @@ class LaunchJournal:
         try:
             await self.state.update(record.lease, entry)
         except LeaseLostError:
-            self.leases.drop(record)
-            raise
+            # What is not launched must not be sent while another process may have launched it.
+            mine = self.leases.certain(record) or entry.status not in (INTENT, SENDING)
+            if not (mine and await self.losses.restore(record.lease, entry)):
+                self.leases.drop(record)
+                raise
         record.entry = entry
 
     async def delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
@@ -197,7 +202,8 @@ class LaunchJournal:
         if status is not None and record.entry.batch is not None:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
-            await self.state.end(record.lease, outcome)
+            if await self.state.end(record.lease, outcome):
+                self.losses.note()
         finally:
             self.leases.drop(record)
 

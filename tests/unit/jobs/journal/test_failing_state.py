@@ -52,11 +52,12 @@ class FailingState(ProcessState):
         self._check("note")
         await super().note(lease, outcome)
 
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> bool:
         """Delete the entry, if that works."""
         self._check("end")
-        await super().end(lease, outcome)
+        lost = await super().end(lease, outcome)
         await asyncio.sleep(self.slow)
+        return lost
 
     async def release(self, lease: Lease) -> None:
         """Let others claim the entry, if that works."""

@@ -89,11 +89,11 @@ class Disk(ProcessState):
         self._answered("update")
         await super().update(lease, entry)
 
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> bool:
         """Delete an entry."""
         await self._asked("end")
         self._answered("end")
-        await super().end(lease, outcome)
+        return await super().end(lease, outcome)
 
     async def release(self, lease: Lease) -> None:
         """Let others have an entry."""

@@ -369,10 +369,10 @@ class FarState(ProcessState):
         await asyncio.sleep(0.1)
         await super().release(lease)
 
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> bool:
         """End after a longer while."""
         await asyncio.sleep(0.2)
-        await super().end(lease, outcome)
+        return await super().end(lease, outcome)
 
 
 async def test_an_end_is_written_without_a_waiter() -> None:
