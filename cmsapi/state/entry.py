@@ -23,8 +23,27 @@ from cmsapi.state.text import write_text
 
 Fact: TypeAlias = str | int | float | bool | None
 
+# A time of an entry lies between 1970 and 2200; no number of its facts is larger than that of milliseconds since then.
+_LATEST = 7_258_118_400.0
+_LARGEST_FACT = 1e14
+
 # Enough for identifiers, a baseline and evidence; a text of an article does not fit by accident.
 LARGEST_ENTRY = 8192
+
+
+def _time(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Refuse what is no time of a clock; NaN fails the comparison."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LATEST:
+        raise ValueError(f"{attribute.name} is no time")
+
+
+def _facts(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{attribute.name} are no mapping")
+    for fact in value.values():
+        number = isinstance(fact, int | float)
+        if not (fact is None or isinstance(fact, str) or (number and -_LARGEST_FACT <= fact <= _LARGEST_FACT)):
+            raise ValueError(f"{attribute.name} hold texts, numbers and truths only")
 
 
 @attrs.frozen
@@ -63,17 +82,16 @@ class Entry:
 
     kind: str = attrs.field(validator=instance_of(str))
     target: str = attrs.field(validator=instance_of(str))
-    asked_at: float = attrs.field(validator=instance_of((int, float)))
+    asked_at: float = attrs.field(validator=_time)
     status: str = attrs.field(default="intent", validator=instance_of(str))
-    served_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
+    served_at: float | None = attrs.field(default=None, validator=optional(_time))
     job_id: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     batch: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     item: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     settings: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     decision: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
-    # mypy takes no abstract class there.
-    facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]  # only asked about
-    ended_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
+    facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=_facts)
+    ended_at: float | None = attrs.field(default=None, validator=optional(_time))
 
     @property
     def over(self) -> bool:

@@ -13,7 +13,7 @@ import secrets
 from pathlib import Path
 
 import attrs
-from attrs.validators import instance_of, optional
+from attrs.validators import ge, instance_of, lt, optional
 
 from cmsapi.state.text import write_text
 
@@ -37,7 +37,8 @@ class Owner:
 
     id: str = attrs.field(validator=instance_of(str))
     host: str = attrs.field(validator=instance_of(str))
-    pid: int = attrs.field(validator=instance_of(int))
+    # No signal goes to a group of processes, and none has a larger number.
+    pid: int = attrs.field(validator=[instance_of(int), ge(1), lt(2**31)])
     started: int | None = attrs.field(validator=optional(instance_of(int)))
 
     @classmethod

@@ -91,6 +91,8 @@ class RedisState(State):
         self._owner: Owner | None = None
         self._greeting = asyncio.Lock()
         self._scopes: set[str] = set()
+        # The leases under which this process holds entries.
+        self._leases: set[str] = set()
         # Commands to which the server has not answered, and whether the last one was such.
         self._unanswered = 0
         self._silent = False
@@ -202,7 +204,15 @@ class RedisState(State):
     ) -> tuple[Standing, Entry | None]:
         text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
         args = (lease.key, lease.id, when, step, text, item or "")
-        stood, found = await self._beat(self._step_entry, lease.scope, *args, batch=batch)
+        if step is Step.HOLD:
+            self._leases.add(lease.id)
+        stood, found, holder = await self._beat(self._step_entry, lease.scope, *args, "", batch=batch)
+        held_by, _, owner = holder.partition(" ")
+        if stood == Standing.HELD and owner == cast("Owner", self._owner).id and held_by not in self._leases:
+            # Something else has written that: this process would wait for itself.
+            stood, found, _ = await self._beat(self._step_entry, lease.scope, *args, holder, batch=batch)
+        if step is not Step.HOLD:
+            self._leases.discard(lease.id)
         return Standing(stood), read_row(Entry, found) if found and when is not Standing.MINE else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:

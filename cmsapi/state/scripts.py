@@ -30,7 +30,8 @@ redis.call('ZADD', KEYS[5], now + ARGV[3], ARGV[1])
 )
 
 # Changes an entry if it stands as it must; returns how it stood, and what was found (see `State`).
-# KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, step, entry or outcome or '', item or ''.
+# KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, step, entry or outcome or '', item or '',
+# a holder that counts as none or ''.
 STEP = (
     _LIVE
     + """
@@ -43,10 +44,12 @@ if not found then
 elseif holder == mine then
     stood = 'mine'
 elseif holder then
-    local alive = redis.call('ZSCORE', KEYS[5], string.match(holder, ' (.*)'))
+    local owner = string.match(holder, ' (.*)')
+    local alive = owner and redis.call('ZSCORE', KEYS[5], owner)
+    if holder == ARGV[10] then alive = false end
     if alive and tonumber(alive) > now then stood = 'held' end
 end
-if stood ~= when then return { stood, found or '' } end
+if stood ~= when then return { stood, found or '', holder or '' } end
 if step == 'hold' then
     if text ~= '' then redis.call('HSET', KEYS[2], key, text) end
     redis.call('HSET', KEYS[3], key, mine)
@@ -57,7 +60,7 @@ else
     redis.call('HDEL', KEYS[3], key)
     if item ~= '' then redis.call('HSET', KEYS[6], item, text) end
 end
-return { stood, found or '' }
+return { stood, found or '', holder or '' }
 """
 )
 

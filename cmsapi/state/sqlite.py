@@ -29,9 +29,9 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ENTRY = """
 SELECT CASE WHEN lease = ? THEN 'mine' WHEN EXISTS (
     SELECT 1 FROM owners WHERE scope = journal.scope AND id = journal.owner AND until > ?
-) THEN 'held' ELSE 'free' END, entry FROM journal WHERE scope = ? AND key = ?
+) THEN 'held' ELSE 'free' END, entry, lease, owner FROM journal WHERE scope = ? AND key = ?
 """
-_OUTCOME = "SELECT 'ended', entry FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
+_OUTCOME = "SELECT 'ended', entry, NULL, NULL FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
 
 
 class SqliteState(State):
@@ -54,6 +54,8 @@ class SqliteState(State):
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
         self._file = SqliteFile(path)
+        # The leases under which this process holds entries; used on the thread.
+        self._leases: set[str] = set()
         self._closed = False
 
     async def _journaled(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool | None = None) -> T:
@@ -100,9 +102,15 @@ class SqliteState(State):
             if row is None and item is not None:
                 row = db.execute(_OUTCOME, item).fetchone()
             stood, found = (Standing.ABSENT, None) if row is None else (Standing(row[0]), row[1])
+            if stood is Standing.HELD and row[3] == owner.id and row[2] not in self._leases:
+                # Something else has written that: this process would wait for itself.
+                stood = Standing.FREE
             if stood is not when:
                 return stood, found
+            if step is not Step.HOLD:
+                self._leases.discard(lease.id)
             if step is Step.HOLD:
+                self._leases.add(lease.id)
                 db.execute(
                     "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", (*key, lease.id, owner.id, text or found)
                 )

@@ -161,5 +161,6 @@ def is_after(entry: Entry, mark: Fact) -> bool | None:
     if not isinstance(own, str) or not isinstance(mark, str):
         return None
     (process, _, number), (of_mark, _, since) = own.partition(":"), mark.partition(":")
-    comparable = process == of_mark and number.isdecimal() and since.isdecimal()
+    readable = number.isdecimal() and since.isdecimal() and max(len(number), len(since)) < 20
+    comparable = process == of_mark and readable
     return int(number) >= int(since) if comparable else None

@@ -51,6 +51,8 @@ STAYS_APART = (
 )
 # Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
 COMMITS = 60.0
+# No program waits for longer; an entry that asks for more is damaged.
+_LONGEST_SETTLE = 86_400.0
 
 
 class Reconciler:
@@ -265,6 +267,7 @@ class Reconciler:
         if served is not None and entry.served_at is not None:
             # A clock that was set forward has let no time pass.
             gone = min(gone, served.timestamp() - entry.served_at)
+        settle = min(settle, _LONGEST_SETTLE)
         # A clock that was set back says nothing.
         return settle - gone if gone >= 0 else settle
 

@@ -159,7 +159,11 @@ def _read(document: Any) -> Seen:
     if isinstance(document, Mapping):
         for between, count in document.items():
             words = between.split()
-            if len(words) == 2 and all(word.isdecimal() for word in words) and isinstance(count, int | float):
+            if (
+                len(words) == 2
+                and all(word.isdecimal() and len(word) < 10 for word in words)
+                and isinstance(count, int | float)
+            ):
                 before, after = map(int, words)
                 if before < after <= NEVER and 0 < count <= _LARGEST_MEMORY:
                     seen[before, after] += count  # type: ignore[assignment]  # halves count too
