@@ -518,7 +518,7 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         assert arguments.timestamp("due", midnight) == "2026-01-01T00:00:00.000Z"
     wrong: list[tuple[Any, tuple[Any, ...], str]] = [
         (arguments.timestamp, ("due", datetime(2026, 1, 1)), "aware"),  # noqa: DTZ001
-        *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-01-01")),
+        *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-13-01")),
         (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
         (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "years 1 to 9999"),
         (arguments.text, ("due", ""), "must not be empty"),

@@ -147,15 +147,14 @@ class Sender:
         kind = launch.request.kind
         if (unusable := _unusable_id(kind, call.document)) is not None:
             await self._reconciler.give_up_unnamed(launch, unusable)
-        answered = None if kind.answer is None else self._caller.read(call, kind.answer)
+        answered = None if kind.answer is None else _named(self._caller.read(call, kind.answer), kind)
         return await self._launched(launch, answered, call.sent_at)
 
     async def _launched(self, launch: PendingLaunch, answered: Model | None, sent_at: float) -> TrackedJob:
         """Write down that a launch has happened, and track its job."""
         kind, poller, record = launch.request.kind, self._poller, launch.record
         now, launched_at = asyncio.get_running_loop().time(), self._caller.pipeline.clock.at(sent_at)
-        # An empty identifier names no job.
-        job_id: str | None = getattr(answered, "id", None) or None
+        job_id: str | None = getattr(answered, "id", None)
         served_at = None if launched_at is None else launched_at.timestamp()
         await self._journal.record_launched(record, job_id=job_id, served_at=served_at)
         history = JobHistory(
@@ -272,3 +271,10 @@ def _take_first_credit(launch: PendingLaunch) -> None:
             f"the {launch.request} was not sent, and nothing was charged for it. What "
             "is launched goes on."
         )
+
+
+def _named(answered: Model, kind: Kind) -> Model:
+    """Check that the answer to a launch names its job: what is read later may be of an earlier one."""
+    if not getattr(answered, "id", None):
+        raise DecodeError("Expected an identifier", path="$.id", operation=kind.launch_operation)
+    return answered
