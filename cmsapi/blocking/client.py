@@ -209,7 +209,8 @@ class Client(Life, of=AsyncClient):
                 says, because a `POST` may launch what costs a credit.
 
         Returns:
-            The JSON document, or None for an empty body.
+            The JSON document, None for an empty body, or the text of a body that is not JSON and whose `Content-Type`
+            says so, such as that of `/docs`.
 
         Raises:
             ArgumentError: An argument cannot be sent, or would be sent to another host; nothing was sent.

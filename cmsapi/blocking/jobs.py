@@ -31,7 +31,7 @@ from cmsapi.jobs.kinds.review import Decision, GenerationReview as AsyncGenerati
 from cmsapi.jobs.launching.recovery import Resumed as AsyncResumed
 from cmsapi.jobs.namespace import Jobs as AsyncJobs
 from cmsapi.jobs.scheduling.statistics import JobStatistics
-from cmsapi.jobs.status import JobEvent, JobStatus
+from cmsapi.jobs.status import JobEvent, JobStatus, Phase
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -105,15 +105,18 @@ class Job(Mirror, Generic[R], of=AsyncJob):
         """
         return self._ask("exception")
 
-    def wait(self, timeout: float | None = None) -> R:
+    def wait(self, timeout: float | None = None, *, since_launch: bool = False) -> R:
         """Wait for the result; one request a poll, shared with all other waiters, and no credit.
 
         Args:
-            timeout: Seconds this waiter waits; the job and its other waiters continue. None waits without limit.
+            timeout: Seconds this waiter waits; the job and its other waiters continue. None waits until
+                `PollPolicy(job_timeout=)` after the launch, which is a day unless it was set.
+            since_launch: Whether `timeout` counts from the launch, as that of `jobs.run` and of fan-outs does, and not
+                from now. A job that is older by now is polled once more before the wait ends.
 
         Raises:
             ArgumentError: `timeout` is not a finite number.
-            JobWaitTimeoutError: `timeout` has passed.
+            JobWaitTimeoutError: The time is over.
             JobFailedError: The service reports that the job failed.
             JobSupersededError: A newer generation has taken its place.
             JobVanishedError: The service no longer knows the job.
@@ -122,8 +125,9 @@ class Job(Mirror, Generic[R], of=AsyncJob):
             UnauthorizedError: A poll was refused because of the key. The job continues, and can be waited for again.
             ForbiddenError: Likewise.
             ClientClosedError: The client was closed. The token stays valid.
+            JobError: The `on_review` hook of the job waits for it, or a task that the hook began.
         """
-        return self._call("wait", timeout)
+        return self._call("wait", timeout, since_launch=since_launch)
 
     def review(self) -> GenerationReview:
         """Wait for the review of a generation; with `on_review=` it has been decided on by then.
@@ -261,6 +265,11 @@ class GenerationReview(Mirror, of=AsyncGenerationReview):
     @property
     def content(self) -> Content | None:
         return self._read("content")
+
+    @property
+    def phase(self) -> Phase:
+        """What the status of the generation means: `REVIEW` while it waits for its decision; sends nothing."""
+        return self._read("phase")
 
     def confirm(self) -> Content:
         """Apply the generated article to the draft; three requests, no credit.
@@ -497,6 +506,7 @@ class Batch(Context, of=AsyncBatch):
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
         earlier: Literal["read", "skip"] = "read",
+        timeout: float | None = None,
         ordered: bool = False,
     ) -> BatchOutcomes[I, R]:
         """Give the outcome of each item, and launch those that have none yet.
@@ -512,7 +522,9 @@ class Batch(Context, of=AsyncBatch):
             max_credits: As for `client.jobs.map`, for this run.
             earlier: `"read"` also gives the outcomes of items that ended in an earlier run, and reads each result
                 again, which takes one request and no credit; `"skip"` leaves these items out.
-            ordered: Whether outcomes come in the order of the items, not in the order in which the jobs finish.
+            timeout: As for `client.jobs.map`, for the items that have not ended. The batch keeps no end of an item that
+                ran out of time: the next run waits for its job again, and does not pay again.
+            ordered: As for `client.jobs.map`.
 
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
@@ -527,6 +539,7 @@ class Batch(Context, of=AsyncBatch):
             errors=errors,
             max_credits=max_credits,
             earlier=earlier,
+            timeout=timeout,
             ordered=ordered,
         )
 
@@ -558,6 +571,8 @@ class Jobs(Mirror, of=AsyncJobs):
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
+        timeout: float | None = None,
+        ordered: bool = False,
     ) -> Fanout[I, R]:
         """Launch a job for each item and give the outcomes in the order in which the jobs finish.
 
@@ -577,6 +592,10 @@ class Jobs(Mirror, of=AsyncJobs):
             max_credits: The most credits to spend, one a launch. The next item then has an `OutOfCreditsError`, and no
                 more are taken. The same happens when the service refuses a launch and the balance is empty; reading
                 the balance takes one request.
+            timeout: Seconds from the launch of each job after which it is waited for no more. Its outcome then has a
+                `JobWaitTimeoutError`, and the job goes on at the service. None takes `PollPolicy(job_timeout=)`.
+            ordered: Whether outcomes come in the order of the items, not in the order in which the jobs finish. At most
+                twice `in_flight`, or a thousand, items are ahead of a slow one.
 
         Returns:
             An iterator of `Succeeded` and `Failed` outcomes; its `progress` tells how far it is.
@@ -592,27 +611,37 @@ class Jobs(Mirror, of=AsyncJobs):
             in_flight=in_flight,
             errors=errors,
             max_credits=max_credits,
+            timeout=timeout,
+            ordered=ordered,
         )
 
-    def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
+    def as_completed(self, jobs: Iterable[Job[R]], *, timeout: float | None = None) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they finish; `.add()` takes more meanwhile.
 
         It takes one request a poll, and no credit. Use `with` around the loop when it may be left early, so that
         the polls of the other jobs end.
 
+        Args:
+            jobs: The jobs.
+            timeout: Seconds from the launch of each job after which it is waited for no more, as for `map`.
+
         Raises:
             ArgumentError: One of them is not a job, for example its token.
         """
-        return self._call("as_completed", whole(jobs))
+        return self._call("as_completed", whole(jobs), timeout=timeout)
 
-    def gather(self, *jobs: Job[R]) -> list[R]:
+    def gather(self, *jobs: Job[R], timeout: float | None = None) -> list[R]:
         """Wait for all jobs and return their results in order; one request a poll, no credit.
 
+        Args:
+            *jobs: The jobs.
+            timeout: Seconds from the launch of each job after which it is waited for no more, as for `map`.
+
         Raises:
             ArgumentError: One of them is not a job, for example its token.
-            JobError: A job has no result; raised when all are finished, with a note on the others.
+            JobError: A job has no result; raised when no other one is waited for, with a note on the others.
         """
-        return self._call("gather", *jobs)
+        return self._call("gather", *jobs, timeout=timeout)
 
     def batch(self, name: str) -> Batch:
         """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
@@ -657,8 +686,8 @@ class Jobs(Mirror, of=AsyncJobs):
     def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, of all processes.
 
-        It takes no credit, and one request for each generation of this state without a decision. Deciding on a review
-        ends its job.
+        It takes no credit, and one request for each generation of this state without a decision, two for one that was
+        decided elsewhere. Deciding on a review ends its job.
 
         Raises:
             StateError: The state cannot be reached.

@@ -263,8 +263,9 @@ class Contents(Mirror, of=AsyncContents):
         A generation of the same content with the same settings is joined and not paid again while it runs or its
         article waits for a decision. If it has an `on_review` hook already, that hook decides.
 
-        The first request reads the current generation, so that a lost answer can be reconciled;
-        `LaunchPolicy(baseline="none")` saves it.
+        The first request reads the current generation, so that a lost answer can be reconciled. The first launch of a
+        client takes one request more, which reads the balances; so does one that comes after 100 launches or 10
+        minutes. `LaunchPolicy(baseline="none")` saves them.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
@@ -363,7 +364,9 @@ class Keywords(Mirror, of=AsyncKeywords):
     def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and **one analysis credit**.
 
-        An analysis of the same keyword is joined while it runs, and not paid again.
+        An analysis of the same keyword is joined while it runs, and not paid again. The first launch of a
+        client takes one request more, which reads the balances; so does one that comes after 100 launches or 10 minutes
+        (`LaunchPolicy(baseline=)`).
 
         Returns:
             The job; `wait()` gives the keyword as it is after the analysis.
@@ -434,7 +437,8 @@ class Prompts(Mirror, of=AsyncPrompts):
     def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
 
-        An analysis of the same prompt is joined while it runs, and not paid again.
+        An analysis of the same prompt is joined while it runs, and not paid again. With a shared state the first launch
+        of a client takes one request more, which reads whose launches they are.
 
         Returns:
             The job; `wait()` gives the prompt as it is after the analysis.
@@ -550,7 +554,9 @@ class ContentIdeaSearches(Mirror, of=AsyncContentIdeaSearches):
     def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and **one content-ideas-searches credit**.
 
-        Two searches for one keyword are separate requests and are never merged.
+        Two searches for one keyword are separate requests and are never merged. The first launch of a client takes one
+        request more, which reads the balances; so does one that comes after 100 launches or 10 minutes
+        (`LaunchPolicy(baseline=)`).
 
         Args:
             workspace_id: The workspace.
@@ -607,15 +613,19 @@ class CreditUsages(Mirror, of=AsyncCreditUsages):
         return self._call("list", type, q=q, page=page, limit=limit)
 
     def report(
-        self, *, since: date | datetime | None = None, until: date | datetime | None = None, q: str | None = None
+        self,
+        *,
+        since: date | datetime | str | None = None,
+        until: date | datetime | str | None = None,
+        q: str | None = None,
     ) -> CreditReport:
         """Add up what was spent, per type, day and workspace; at least three requests, no credit.
 
         Each further 100 entries of a type take one more request.
 
         Args:
-            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, or a
-                date, which means its first moment in UTC.
+            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, a date,
+                which means its first moment in UTC, or either as a text in ISO 8601.
             until: Only entries before this moment.
             q: Text to search for.
 

@@ -179,8 +179,8 @@ class Jobs(Hinting, Unpicklable):
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, of all processes.
 
-        It takes no credit, and one request for each generation of this state without a decision. Deciding on a review
-        ends its job.
+        It takes no credit, and one request for each generation of this state without a decision, two for one that was
+        decided elsewhere. Deciding on a review ends its job.
 
         Raises:
             StateError: The state cannot be reached.

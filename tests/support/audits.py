@@ -22,7 +22,7 @@ from cmsapi.errors import NotFoundError
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
-from cmsapi.jobs.kinds.kind import NO_WORDS, Kind
+from cmsapi.jobs.kinds.kind import NO_WORDS, JobHistory, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -87,7 +87,7 @@ class PageAudit(Kind):
         return document.workspace_id
 
     async def read_result(
-        self, caller: OperationCaller, target: str, document: Audit, options: CallOptions
+        self, caller: OperationCaller, target: str, document: Audit, history: JobHistory, options: CallOptions
     ) -> AuditReport:
         remarks = caller.paginate(Remark, "list_remarks", {"auditId": target}, limit=LARGEST_PAGE, options=options)
         return AuditReport(document, tuple([remark async for remark in remarks]))

@@ -17,7 +17,17 @@ from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
-from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown
+from cmsapi.jobs.kinds.kind import (
+    NO_WORDS,
+    Balance,
+    ChargeEvidence,
+    JobHistory,
+    JobKind,
+    Kind,
+    Observation,
+    Shown,
+    job_before,
+)
 from cmsapi.jobs.kinds.review import GENERATION_WORDS, GenerationReview, differ
 from cmsapi.jobs.kinds.words import Words
 from cmsapi.jobs.status import Phase
@@ -60,7 +70,7 @@ class ArticleGeneration(Kind):
 
         The one from before the launch is an old copy, however often it is shown. Another one is newer if it stays.
         """
-        if history.job_id is None:
+        if history.job_id is None and document.id != history.before:
             history.job_id = document.id
         if not differ(document.id, history.job_id):
             return self.of_word(document.status, words)
@@ -75,10 +85,10 @@ class ArticleGeneration(Kind):
         return Shown.HINT if over else Shown.NOTHING
 
     async def read_result(
-        self, caller: OperationCaller, target: str, document: Generation, options: CallOptions
+        self, caller: OperationCaller, target: str, document: Generation, history: JobHistory, options: CallOptions
     ) -> GenerationReview:
         """Make the review of the generation; no request."""
-        return GenerationReview(caller, target, document)
+        return GenerationReview(caller, target, document, before=history.before)
 
     async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
         """Read the current generation, and return its review if it is the job's and waits for a decision."""
@@ -124,10 +134,13 @@ class ArticleGeneration(Kind):
         return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=ours)
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
-        """Read whether the generation is decided, has failed, or was replaced."""
+        """Read whether the generation is decided, has failed, or was replaced; an old copy does not tell."""
         current = await _current(caller, entry.target)
-        phase = self.of_word(current.status, caller.words).phase if current is not None else None
-        return current is None or differ(current.id, entry.job_id) or phase in _OVER
+        if current is None:
+            return True
+        if differ(current.id, entry.job_id):
+            return current.id != job_before(entry)
+        return self.of_word(current.status, caller.words).phase in _OVER
 
 
 async def _current(caller: OperationCaller, content_id: str) -> Generation | None:

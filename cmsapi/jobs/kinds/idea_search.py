@@ -20,7 +20,7 @@ from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
-from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobKind, Kind
+from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobHistory, JobKind, Kind
 from cmsapi.state.entry import Entry
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
@@ -83,11 +83,22 @@ class IdeaSearch(Kind):
     where_to_look: ClassVar[str] = "client.credit_usages.list('content_idea_search') shows whether it was charged."
 
     async def read_result(
-        self, caller: OperationCaller, target: str, document: ContentIdeaSearch, options: CallOptions
+        self,
+        caller: OperationCaller,
+        target: str,
+        document: ContentIdeaSearch,
+        history: JobHistory,
+        options: CallOptions,
     ) -> ContentIdeas:
-        """Read the ideas; a request or more."""
-        path = {"contentIdeaSearchId": target}
-        ideas = caller.paginate(ContentIdea, "list_content_ideas", path, limit=LARGEST_PAGE, options=options)
+        """Read the ideas until there are as many as announced, or no more come; a request or more."""
+        ideas = caller.paginate(
+            ContentIdea,
+            "list_content_ideas",
+            {"contentIdeaSearchId": target},
+            limit=LARGEST_PAGE,
+            options=options,
+            announced=document.nb_content_ideas or None,
+        )
         return ContentIdeas(document, tuple([idea async for idea in ideas]))
 
     def missing(self, result: ContentIdeas) -> str | None:

@@ -253,7 +253,9 @@ class Kind:
 
     # Its result
 
-    async def read_result(self, caller: OperationCaller, target: str, document: Any, options: CallOptions) -> Any:
+    async def read_result(
+        self, caller: OperationCaller, target: str, document: Any, history: JobHistory, options: CallOptions
+    ) -> Any:
         """Return what the waiters of a job get, from its newest document and further requests with these options."""
         return document
 

@@ -148,7 +148,7 @@ class Launcher:
                 # That poll may have been begun with another client's settings.
                 await self.poller.poll_now(job)
         elif job.undecided:
-            return await job.kind.read_review(self.reconciler.caller, job.target, job.id) is not None
+            return job.record is None or not await job.kind.is_over(self.reconciler.caller, job.record.entry)
         return not job.closed or job.undecided
 
     def _send(self, request: LaunchRequest, key: JobKey) -> PendingLaunch:

@@ -125,6 +125,6 @@ async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
         if review is not None:
             review.on_decided = partial(journal.record_end, record, Phase.SUCCEEDED.value)
             reviews.append(review)
-        elif entry.status == REVIEW:
+        elif entry.status == REVIEW and await kind.is_over(reconciler.caller, entry):
             journal.record_end(record, Phase.SUCCEEDED.value, "elsewhere")
     return reviews

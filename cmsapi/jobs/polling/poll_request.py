@@ -53,7 +53,7 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
         # Noted although the result may not be readable; the job is finished only with it.
         job.word, job.observed_at = observation.state, asyncio.get_running_loop().time()
     options = CallOptions(priority=Priority.RESULT)
-    result = await kind.read_result(settings.caller, job.target, document, options)
+    result = await kind.read_result(settings.caller, job.target, document, history, options)
     if observation.finished and kind.missing(result) is not None:
         # What is not all there after the end is no result before it.
         refuses[kind] = False
@@ -76,7 +76,7 @@ async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, 
 async def _read_early(job: TrackedJob, document: Model) -> Any:
     """Read the result of a job that may not be finished; None when the service refuses."""
     try:
-        return await job.kind.read_result(job.settings.caller, job.target, document, _ONE_ATTEMPT)
+        return await job.kind.read_result(job.settings.caller, job.target, document, job.history, _ONE_ATTEMPT)
     except APIError as error:
         if error.status in _NOT_YET:
             return None

@@ -38,7 +38,7 @@ def lagging(ending: str, when: Callable[[], bool], code: int = 200, **fields: st
     return spoil
 
 
-async def second_generation(sandbox: Sandbox) -> tuple[str, str]:
+async def second_generation(sandbox: Sandbox) -> tuple[str, str | None]:
     """Have a content generated once and discarded; return the content, and the generation from before."""
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:
@@ -54,7 +54,7 @@ async def test_the_generation_from_before_is_not_a_newer_one(lag: float) -> None
     sandbox = box(60.0)
     content_id, old = await second_generation(sandbox)
     until = [0.0]
-    spoil = lagging(f"{content_id}/generation", lambda: now() < until[0], id=old, status="review")
+    spoil = lagging(f"{content_id}/generation", lambda: now() < until[0], id=str(old), status="review")
     async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
         job = await client.contents.generate(content_id)
         until[0] = now() + lag
@@ -68,7 +68,7 @@ async def test_the_generation_from_before_is_old_also_after_the_new_one_was_seen
     sandbox = box(60.0)
     content_id, old = await second_generation(sandbox)
     lags = [False]
-    spoil = lagging(f"{content_id}/generation", lambda: lags[0], id=old, status="review")
+    spoil = lagging(f"{content_id}/generation", lambda: lags[0], id=str(old), status="review")
     async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
         job = await client.contents.generate(content_id)
         assert (await job.refresh()).state == "queued"

@@ -12,6 +12,7 @@ import cmsapi
 from cmsapi.api.wire.drift import Deviation, DriftKind
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Phase
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.message import Request, Response
 from cmsapi.sandbox import Sandbox
@@ -101,7 +102,7 @@ async def test_a_generation_is_decided_in_other_words(review: str, choice: Any, 
 def test_what_may_mean_two_things_of_a_generation_decides_nothing(word: Any) -> None:
     """Success does not say whether an article was applied or waits for its decision."""
     observation = KINDS["generation"].of_word(word)
-    assert (observation.phase, observation.decided) == (Phase.UNKNOWN, False)
+    assert (observation.phase, observation.doubt) == (Phase.UNKNOWN, Doubt.UNLISTED)
 
 
 @pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis", "idea_search", "knowledge_document"])
