@@ -90,12 +90,12 @@ class ArticleGeneration(Kind):
         """Make the review of the generation; no request."""
         return GenerationReview(caller, target, document, before=history.before)
 
-    async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
-        """Read the current generation, and return its review if it is the job's and waits for a decision."""
-        current = await _current(caller, target)
-        if current is None or differ(current.id, job_id):
+    async def read_review(self, caller: OperationCaller, entry: Entry) -> GenerationReview | None:
+        """Read the current generation, and return its review if it is the launch's and waits for a decision."""
+        current = await _current(caller, entry.target)
+        if current is None or differ(current.id, entry.job_id):
             return None
-        review = GenerationReview(caller, target, current)
+        review = GenerationReview(caller, entry.target, current, before=job_before(entry))
         return review if review.phase is Phase.REVIEW else None
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:

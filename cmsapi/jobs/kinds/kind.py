@@ -115,7 +115,7 @@ class JobHistory:
         before: Identifier of the job that the target had before the launch, where the kind has one and it was read.
         fresh: Whether it was launched just now, so that a poll at once would be wasted.
         document: The newest document of the job, kept only by kinds that read their result with further requests.
-        seen: Whether the job itself was seen since its launch; one that is watched is not new.
+        seen: Whether the job itself was seen since its launch, or since the watch began.
         saw_running: Whether it was seen running.
         earlier: The time of an earlier run, as it was shown while this one ran, or None.
         lasting: The doubt that the last poll has shown, or None.
@@ -128,7 +128,7 @@ class JobHistory:
     before: str | None = None
     fresh: bool = False
     document: Model | None = None
-    seen: bool = attrs.field(default=attrs.Factory(lambda history: history.watched, takes_self=True))
+    seen: bool = False
     saw_running: bool = False
     earlier: datetime | None = None
     lasting: Lasting | None = None
@@ -259,8 +259,8 @@ class Kind:
         """Return what the waiters of a job get, from its newest document and further requests with these options."""
         return document
 
-    async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
-        """Read whether the result of a job still waits for its decision, and return it if so."""
+    async def read_review(self, caller: OperationCaller, entry: Entry) -> GenerationReview | None:
+        """Read whether the result of a launch still waits for its decision, and return it if so."""
         return None
 
     def missing(self, result: Any) -> str | None:

@@ -121,7 +121,7 @@ async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
         if kind is None or not kind.in_review or entry.status not in (RUNNING, REVIEW):
             continue
         record = Record(entry, Lease(journal.scope, key))
-        review = await kind.read_review(reconciler.caller, entry.target, entry.job_id)
+        review = await kind.read_review(reconciler.caller, entry)
         if review is not None:
             review.on_decided = partial(journal.record_end, record, Phase.SUCCEEDED.value)
             reviews.append(review)

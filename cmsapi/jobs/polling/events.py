@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from cmsapi.errors import CMSError
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.tracked import TrackedJob
@@ -23,9 +24,11 @@ def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
     next_poll, end, why = None, None, "it is finished"
     if not job.closed:
         next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
-        if (lasting := job.history.lasting) is not None:
+        lasting = job.failures.lasting if job.failures is not None else job.history.lasting
+        if lasting is not None:
             left = lasting.left(job.settings.policy, asyncio.get_running_loop().time(), seen=job.history.seen)
-            why = f"{why}; {lasting.doubt.words} ({job.word!r}), and if that stays, the job ends in {left:.0f} s"
+            word = f" ({job.word!r})" if lasting.doubt is Doubt.UNLISTED else ""
+            why = f"{why}; {lasting.doubt.words}{word}, and if that stays, the job ends in {left:.0f} s"
     return JobStatus(
         state=job.word,
         phase=job.phase,

@@ -17,6 +17,8 @@ Waiter: TypeAlias = asyncio.Future[Exception | None]
 
 # The clock of a service tells the time of a launch to the second.
 _CLOCK_ERROR = 1.0
+# For as long at most the wait for an old job goes on for one more poll, which the request limit may hold back.
+_HOUR = 3600.0
 
 
 def limit_wait(
@@ -41,7 +43,8 @@ def limit_wait(
     if end > now and (job.history.watched or job.launch_time(now) is not None):
         return loop.call_at(end, _check, job, waiter, timeout, context=context)
     # The next poll may show that it has ended, and the first answer of the service tells how old it is.
-    return loop.call_later(job.settings.policy.max_interval, _check, job, waiter, timeout, job.polls, context=context)
+    soon, until = job.settings.policy.max_interval, now + _HOUR
+    return loop.call_later(soon, _check, job, waiter, timeout, job.polls, until, context=context)
 
 
 def _limit(job: TrackedJob, timeout: float | None) -> float | None:
@@ -54,21 +57,21 @@ def _began(job: TrackedJob) -> float:
     return job.history.began if launched is None else launched
 
 
-def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = -1) -> None:
+def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = -1, until: float = 0.0) -> None:
     """End a wait whose time since the launch is over, or check it again soon.
 
-    The wait of a job that is due a poll goes on until it has more than `polls`, and that without a `timeout` of its own
-    while `on_review` is deciding.
+    The wait of a job that is due a poll goes on until it has more than `polls`, but not beyond a time, and that without
+    a `timeout` of its own while `on_review` is deciding.
     """
     loop, limit = asyncio.get_running_loop(), _limit(job, timeout)
     if waiter.done() or limit is None:
         return
     early = _began(job) + limit > loop.time() + _CLOCK_ERROR
-    unpolled = job.polls == polls and job.callbacks is not None
+    unpolled = job.polls == polls and job.callbacks is not None and loop.time() < until
     if early or unpolled or (timeout is None and job.deciding):
         # This timer may outlast its waiter, but not for long.
         delay = job.settings.policy.max_interval
-        loop.call_later(delay, _check, job, waiter, timeout, polls, context=job.context)
+        loop.call_later(delay, _check, job, waiter, timeout, polls, until, context=job.context)
         return
     beginning = "the beginning of its watch" if job.history.watched else "its launch"
     _end(job, waiter, f"{limit:g} s of {beginning}")
