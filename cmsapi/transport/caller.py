@@ -166,7 +166,7 @@ class OperationCaller:
 
     def read(self, call: Call, model: type[M]) -> M:
         """Read the answer to a call into a model; an error names the operation."""
-        return self._read(call, self.converter.structure, model)
+        return self._read(call, self.converter.structure_resource, model)
 
     def _check_identifiers(self, named: Mapping[str, Any]) -> None:
         """Warn of identifiers that begin like those of another parameter."""

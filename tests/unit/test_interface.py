@@ -66,8 +66,8 @@ BREAKING: dict[str, tuple[str, str, str, str]] = {
     ),
     "a default changes": (
         "cmsapi/jobs/job.py",
-        "async def wait(self, timeout: float | None = None)",
-        "async def wait(self, timeout: float | None = 60.0)",
+        "async def wait(self, timeout: float | None = None,",
+        "async def wait(self, timeout: float | None = 60.0,",
         (
             "cmsapi.Job.wait: parameter default was changed "
             "(timeout = None, positional or keyword → timeout = 60.0, positional or keyword)"

@@ -21,7 +21,7 @@ from cattrs.gen import make_dict_unstructure_fn, override
 
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
-from cmsapi.api.wire.mismatch import excerpt, prefix_path
+from cmsapi.api.wire.mismatch import excerpt, mismatch, prefix_path
 from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
@@ -105,6 +105,17 @@ class Converter(cattrs.Converter):
             self.register_structure_hook(scalar, read_scalar)
         self.register_structure_hook_factory(_is_list, list_reader)
 
+    def structure_resource(self, document: object, model: type[T]) -> T:
+        """Read a single resource; one that has an identifier as a rule has one of its listed keys at least.
+
+        Raises:
+            DecodeError: The document does not fit.
+        """
+        resource = self.structure(document, model)
+        if isinstance(resource, Model) and _has_no_key(resource):
+            raise mismatch(f"a {model.__name__}", document)
+        return resource
+
     def structure_page(self, document: object, model: type[T]) -> tuple[list[T], Pagination | None]:
         """Read a list of resources: `{data, pagination}`, `{data}` or a bare list (specification, section 1).
 
@@ -144,6 +155,13 @@ def _register(converter: cattrs.Converter, drift: Drift) -> None:
     converter.register_unstructure_hook_factory(is_model, _model_writer)
     converter.register_structure_hook(OpenEnum, _read_word)
     converter.register_unstructure_hook(OpenEnum, _write_word)
+
+
+def _has_no_key(resource: Model) -> bool:
+    """Tell whether a resource that has an identifier as a rule has none of its listed keys: it is something else."""
+    model: Any = type(resource)
+    keys = [field.wire for field in shape(model)]
+    return "id" in keys and all(map(resource.lacks, keys))
 
 
 def _read_word(value: object, vocabulary: type[OpenEnum]) -> OpenEnum:

@@ -23,6 +23,8 @@ _REPLACEMENTS = [
             r"Say what these words mean: use Client\(polling=.*",
             "Only a program can say what these words mean, with the SDK.",
         ),
+        (r"PollPolicy\(words=\.\.\.\) tells what it means", "Only a program can say what it means, with the SDK"),
+        (r" \(RetryPolicy\.max_retry_after[^)]*\)", ""),
         (r"Wait `retry_after` seconds, or raise `RetryPolicy\.max_attempts`\.", "Wait, then run the command again."),
         (r"batch\.retry_failed\(\) lets the next map launch it", "--retry failed launches it"),
         (r"batch\.retry_unknown\(\) lets the next map launch it", "--retry unknown launches it"),

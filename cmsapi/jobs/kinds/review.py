@@ -82,7 +82,7 @@ class GenerationReview(Unpicklable):
 
     __slots__ = ("_before", "_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
 
-    _instead: ClassVar[str] = "Pass `content_id`, and use client.contents.review(content_id) of a client there."
+    _instead: ClassVar[str] = "Pass its `content_id`, and read the review there again."
     content_id: str
     generation: Generation
     decision: Decision | None

@@ -25,7 +25,7 @@ Others: TypeAlias = Mapping[str, Any]
 judge_shown = KeywordAnalysis().judge_shown
 of_generation = ArticleGeneration().judge
 
-ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=0.0, served_at=NOW.timestamp())
+ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=1000.0, served_at=NOW.timestamp())
 PROMPT = Prompt(id="pr_1", prompt="Which tents?")
 KEYWORD = Keyword(id="kw_1", keyword="tents", country_code="US", language_code="en")
 US = User(
