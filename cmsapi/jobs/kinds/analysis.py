@@ -3,8 +3,9 @@
 Completion is an *edge*, not a level. An analysis has no identifier, so a `success` read just after a launch may be the
 previous one, also after the new one was seen running: services answer from copies that lag behind. A finished word
 counts as *this* analysis when the time of the last analysis is not before the launch, on the service's clock, or where
-that is not known by two minutes on this machine's. Without a time to compare with, it counts when a running word was
-seen since the launch, or the poll came 5 s or more after the launch was answered.
+that is not known by two minutes on this machine's, and is later than the time of the analysis before, if that is known.
+Without a time to compare with, it counts when a running word was seen since the launch, or the poll came 5 s or more
+after the launch was answered.
 
 A word with an earlier time is that of an earlier analysis, with two exceptions that count once they have lasted: a
 failure may leave the earlier time in place, and the machine that writes the times may have a clock of its own.
@@ -81,7 +82,8 @@ def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: fl
         return True
     if analyzed_at is None or history.launched_at is None:
         return history.saw_running or (analyzed_at is None and now - history.began >= SETTLING_TIME)
-    return analyzed_at >= history.launched_at - CLOCK_BLUR
+    known = history.earlier is not None and analyzed_at <= history.earlier
+    return not known and analyzed_at >= history.launched_at - CLOCK_BLUR
 
 
 def _may_be_this_analysis(phase: Phase, analyzed_at: datetime | None, history: JobHistory) -> bool:

@@ -156,6 +156,7 @@ def _judge_no_generation(why: str, entry: Entry, charges: Charges | None) -> Fin
         if charges.since is None:
             return evidence.unproven(charges)
         ours = charges.ours(charges.since)
-        if len(ours) > len(charges.sure) + len(charges.perhaps):
+        # A service may show a new generation late. Then only launches that it has certainly taken explain a charge.
+        if len(ours) > len(charges.sure):
             return evidence.unexplained(ours[0])
     return Finding(verdict=Verdict.ABSENT, why=why)

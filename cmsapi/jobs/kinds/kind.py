@@ -117,7 +117,7 @@ class JobHistory:
         document: The newest document of the job, kept only by kinds that read their result with further requests.
         seen: Whether the job itself was seen since its launch, or since the watch began.
         saw_running: Whether it was seen running.
-        earlier: The time of an earlier run, as it was shown while this one ran, or None.
+        earlier: The time of an earlier run, as it was shown before the launch or while this one ran, or None.
         lasting: The doubt that the last poll has shown, or None.
     """
 

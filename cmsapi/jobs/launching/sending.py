@@ -162,6 +162,7 @@ class Sender:
             launched_at=launched_at or by_own_clock(self._journal.wall() - (now - sent_at)),
             job_id=job_id,
             before=job_before(record.entry),
+            earlier=getattr(poller.registry.last_result((kind, launch.request.target)), "last_analyzed_at", None),
             fresh=True,
             document=answered if kind.result_requests else None,
         )

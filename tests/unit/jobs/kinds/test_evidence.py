@@ -387,3 +387,13 @@ def test_the_longest_name_is_itself() -> None:
     one, other = name_of("x" * 501), name_of("y" * 501)
     assert len(one) == len(other) == 32
     assert one != other
+
+
+def test_a_generation_that_is_shown_late_is_not_absent() -> None:
+    """A charge that only another launch in doubt would explain may be that of a generation that is not shown yet."""
+    launch = attrs.evolve(ENTRY, kind="generation", facts={"baseline": None, "balance": 10})
+    in_doubt = attrs.evolve(launch, target="cnt_2", status="unknown")
+    given = attrs.evolve(charges(usage(9)), perhaps=(in_doubt,))
+    assert of_generation(launch, None, given).verdict is Verdict.UNKNOWN
+    taken = attrs.evolve(charges(usage(9)), sure=(in_doubt,))
+    assert of_generation(launch, None, taken).verdict is Verdict.ABSENT

@@ -210,3 +210,30 @@ async def test_a_job_that_is_not_there_yet_is_waited_for(kind: str) -> None:
             job = await client.content_ideas.search(sandbox.workspace_id, "tents")
         await job
         assert job.status.elapsed <= 120
+
+
+async def test_the_analysis_of_a_moment_ago_is_not_the_new_one() -> None:
+    """An analysis that is launched again within a second of its end is not ended by the success from before."""
+    sandbox = box(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    kept: list[Response] = []
+    until = [0.0]
+
+    def spoil(request: Request, response: Response) -> Response:
+        if request.method == "GET" and now() < until[0]:
+            return kept[-1]
+        kept.append(response)
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        first = await client.keywords.analyze(keyword_id)
+        await asyncio.sleep(5)
+        sandbox.finish(keyword_id)
+        before = (await first).last_analyzed_at
+        job = await client.keywords.analyze(keyword_id)
+        until[0] = now() + 25
+        newest = (await job).last_analyzed_at
+        assert job.status.elapsed >= 25
+        assert before is not None
+        assert newest is not None
+        assert newest > before
