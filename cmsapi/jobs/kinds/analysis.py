@@ -5,7 +5,7 @@ previous one, also after the new one was seen running: services answer from copi
 counts as *this* analysis when the time of the last analysis is not before the launch, on the service's clock, or where
 that is not known by two minutes on this machine's, and is later than the time of the analysis before, if that is known.
 Without a time to compare with, it counts when a running word was seen since the launch, or the poll came 5 s or more
-after the launch was answered.
+after the launch was answered; if an analysis of the same has ended just before, only once it has lasted.
 
 A word with an earlier time is that of an earlier analysis, with two exceptions that count once they have lasted: a
 failure may leave the earlier time in place, and the machine that writes the times may have a clock of its own.
@@ -80,15 +80,19 @@ class Analysis(Kind):
 def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: float) -> bool:
     if history.watched:
         return True
-    if analyzed_at is None or history.launched_at is None:
-        return history.saw_running or (analyzed_at is None and now - history.began >= SETTLING_TIME)
+    if analyzed_at is None:
+        return not history.again and (history.saw_running or now - history.began >= SETTLING_TIME)
+    if history.launched_at is None:
+        return history.saw_running
     known = history.earlier is not None and analyzed_at <= history.earlier
     return not known and analyzed_at >= history.launched_at - CLOCK_BLUR
 
 
 def _may_be_this_analysis(phase: Phase, analyzed_at: datetime | None, history: JobHistory) -> bool:
-    """Tell whether an end with a time from before the launch is this analysis, if it lasts."""
-    if not history.saw_running or analyzed_at is None or history.launched_at is None:
+    """Tell whether an end without a time, or with one from before the launch, is this analysis if it lasts."""
+    if analyzed_at is None:
+        return history.again
+    if not history.saw_running or history.launched_at is None:
         return False
     if phase is Phase.FAILED:
         return True

@@ -113,6 +113,7 @@ class JobHistory:
         watched: Whether this client did not launch it, so that any finished word is its end.
         job_id: Identifier of the job where the kind has one and it is known.
         before: Identifier of the job that the target had before the launch, where the kind has one and it was read.
+        again: Whether a job of the same target has ended here before the launch.
         fresh: Whether it was launched just now, so that a poll at once would be wasted.
         document: The newest document of the job, kept only by kinds that read their result with further requests.
         seen: Whether the job itself was seen since its launch, or since the watch began.
@@ -126,6 +127,7 @@ class JobHistory:
     watched: bool = False
     job_id: str | None = None
     before: str | None = None
+    again: bool = False
     fresh: bool = False
     document: Model | None = None
     seen: bool = False

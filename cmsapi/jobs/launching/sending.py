@@ -157,12 +157,14 @@ class Sender:
         job_id: str | None = getattr(answered, "id", None)
         served_at = None if launched_at is None else launched_at.timestamp()
         await self._journal.record_launched(record, job_id=job_id, served_at=served_at)
+        last = poller.registry.last_ended((kind, launch.request.target))
         history = JobHistory(
             began=now,
             launched_at=launched_at or by_own_clock(self._journal.wall() - (now - sent_at)),
             job_id=job_id,
             before=job_before(record.entry),
-            earlier=getattr(poller.registry.last_result((kind, launch.request.target)), "last_analyzed_at", None),
+            again=last is not None,
+            earlier=getattr(last and last.result, "last_analyzed_at", None),
             fresh=True,
             document=answered if kind.result_requests else None,
         )

@@ -27,6 +27,7 @@ from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import read_state, send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
+from cmsapi.jobs.polling.time_limit import end_subscriptions
 from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.scheduler import Scheduler
@@ -244,6 +245,8 @@ class Poller:
         # A decision that was under way may have finished it meanwhile.
         if not job.closed:
             self._on_response(job, observation, result, reason)
+            end_subscriptions(job)
+            self.unsubscribe(job)
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""

@@ -70,10 +70,9 @@ class JobRegistry:
         """Return what a target is called, None while no document of it was read; sends nothing."""
         return self._names.get(key)
 
-    def last_result(self, key: JobKey) -> object:
-        """Return the result of the last job of a kind and target that has ended here, None where none is known."""
-        job = self._finished.get(key)
-        return None if job is None else job.result
+    def last_ended(self, key: JobKey) -> TrackedJob | None:
+        """Return the last job of a kind and target that has ended here, None where none is known."""
+        return self._finished.get(key)
 
     def remove(self, job: TrackedJob) -> None:
         """Forget a job, unless another one has taken its place."""

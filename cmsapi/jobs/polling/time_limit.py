@@ -7,11 +7,14 @@ The time counts from the launch, so that all who wait for a job agree about it, 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TypeAlias
 
 from cmsapi.display import markup
 from cmsapi.errors import JobWaitTimeoutError
 from cmsapi.jobs.tracked import TrackedJob
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 Waiter: TypeAlias = asyncio.Future[Exception | None]
 
@@ -47,6 +50,19 @@ def limit_wait(
     return loop.call_later(soon, _check, job, waiter, timeout, job.polls, until, context=context)
 
 
+def end_subscriptions(job: TrackedJob) -> None:
+    """End the listeners and the review hook of a job whose time is over; its waiters have timers of their own."""
+    limit = _limit(job, None)
+    if limit is None or job.deciding or not (job.listeners or job.on_review):
+        return
+    if _began(job) + limit <= asyncio.get_running_loop().time():
+        error = _late(job, f"{limit:g} s of {_beginning(job)}")
+        if job.on_review is not None:
+            logger.warning("on_review does not decide any more: %s", error)
+        job.tell(error)
+        job.listeners, job.on_review = (), None
+
+
 def _limit(job: TrackedJob, timeout: float | None) -> float | None:
     return job.settings.policy.job_timeout if timeout is None else timeout
 
@@ -73,17 +89,22 @@ def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = 
         delay = job.settings.policy.max_interval
         loop.call_later(delay, _check, job, waiter, timeout, polls, until, context=job.context)
         return
-    beginning = "the beginning of its watch" if job.history.watched else "its launch"
-    _end(job, waiter, f"{limit:g} s of {beginning}")
+    _end(job, waiter, f"{limit:g} s of {_beginning(job)}")
+
+
+def _beginning(job: TrackedJob) -> str:
+    return "the beginning of its watch" if job.history.watched else "its launch"
 
 
 def _end(job: TrackedJob, waiter: Waiter, time: str) -> None:
     if not waiter.done():
-        waiter.set_result(
-            JobWaitTimeoutError(
-                f"The {job.kind} of {markup.plain(job.target)} did not finish within {time}. It continues and may be "
-                "paid for: wait again with a longer `timeout`, or keep its token, with which "
-                "client.jobs.attach(token) waits for it later.",
-                job=job.handle,
-            )
-        )
+        waiter.set_result(_late(job, time))
+
+
+def _late(job: TrackedJob, time: str) -> JobWaitTimeoutError:
+    return JobWaitTimeoutError(
+        f"The {job.kind} of {markup.plain(job.target)} did not finish within {time}. It continues and may be "
+        "paid for: wait again with a longer `timeout`, or keep its token, with which "
+        "client.jobs.attach(token) waits for it later.",
+        job=job.handle,
+    )

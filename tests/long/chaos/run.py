@@ -42,6 +42,8 @@ CLOSED_EARLY = 0.15
 SPOILT = 0.4
 # The in-flight cap and the service's second are over by then; in real time nothing is limited and polls are quick.
 REST, SHORT_REST = 3.0, 0.5
+# Seconds for which a word that is not listed is waited out.
+IN_DOUBT = 800.0
 
 
 @attrs.frozen
@@ -223,6 +225,9 @@ async def _perform(
             await asyncio.sleep(
                 max([0.0, *(job.ends_at + 20 * rest - loop.time() for job in record.box.jobs if not job.done)])
             )
+            if record.habits.unlisted_words:
+                # So is one whose status is never understood.
+                await asyncio.sleep(IN_DOUBT)
             held = await _held(client, rest)
     return Report(
         seed=seed,

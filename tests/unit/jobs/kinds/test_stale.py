@@ -229,7 +229,8 @@ async def test_the_analysis_of_a_moment_ago_is_not_the_new_one() -> None:
         first = await client.keywords.analyze(keyword_id)
         await asyncio.sleep(5)
         sandbox.finish(keyword_id)
-        before = (await first).last_analyzed_at
+        await first.refresh()
+        before = first.result().last_analyzed_at
         job = await client.keywords.analyze(keyword_id)
         until[0] = now() + 25
         newest = (await job).last_analyzed_at

@@ -190,3 +190,18 @@ def test_the_default_is_a_positive_number_or_none(seconds: Any) -> None:
     """A client cannot be made with a time that ends no wait, or each of them at once."""
     with pytest.raises(cmsapi.ConfigError, match="more than 0, or None for no end"):
         PollPolicy(job_timeout=seconds)
+
+
+async def test_a_hook_and_listeners_end_with_the_time_of_their_job(caplog: pytest.LogCaptureFixture) -> None:
+    """A job that never ends is not polled for ever for its hook or its listeners: they end as its waits do."""
+    sandbox = box(1e7)
+    async with client_of(sandbox, polling=cmsapi.PollPolicy(job_timeout=600)) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=lambda review: "confirm")
+        with pytest.raises(cmsapi.JobWaitTimeoutError):
+            async for _ in job.events():
+                pass
+        assert 600 <= job.status.elapsed <= 640
+        polled = job.status.polls
+        await asyncio.sleep(3600)
+        assert job.status.polls == polled
+    assert "on_review does not decide any more" in caplog.text
