@@ -31,7 +31,7 @@ P = TypeVar("P", bound=Page[Any])
 _MORE_THAN_ALL = 10
 #: Items and pages that may follow beyond the first `total` of a list, or in all where it has none.
 MOST_ITEMS, MOST_PAGES = 10_000, 1_000
-# A larger `total` announces nothing: reading so many items takes ten hours.
+# A larger `total` announces nothing: reading a million items takes ten hours.
 _SENSIBLE_TOTAL = 1_000_000
 # What a service answers that does not have the page.
 _NO_SUCH_PAGE = (BadRequestError, NotFoundError, ValidationError)
@@ -44,7 +44,7 @@ def total_of(place: Pagination | None) -> int | None:
 
 
 def has_more(place: Pagination | None, number: int, limit: int, count: int) -> bool:
-    """Tell whether a page may follow one with so many items, which was asked for with this number and limit."""
+    """Tell whether a page may follow one with `count` items, which was asked for with this number and limit."""
     said = _said_more(place)
     if said is not None:
         return said

@@ -115,7 +115,7 @@ class WaitingTools:
 
 
 async def _ended(job: cmsapi.Job[Any], seconds: float) -> Exception | None:
-    """Wait so many seconds for the end of a job, or with 0 poll it once; return what prevented that."""
+    """Wait `seconds` for the end of a job, or with 0 poll it once; return what prevented that."""
     try:
         await (job.wait(seconds) if seconds else job.refresh())
     except cmsapi.JobWaitTimeoutError:

@@ -42,7 +42,7 @@ LONG_WAIT = 5.0
 CLOSED_AFTER = 1.0
 # Seconds that the first of several limiters has to end an operation that it began without the lock.
 SWITCH = 0.2
-# From so many refusals in a row on, one request at a time finds out whether the service works again.
+# Refusals in a row from which on one request at a time finds out whether the service works again.
 _PROBED = 2
 
 

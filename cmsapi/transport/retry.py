@@ -96,7 +96,7 @@ def pause_after(delay: float, attempt: int, retry_after: float | None) -> float:
 
 
 def pause_after_refusals(refusals: int, rng: random.Random) -> float:
-    """Return seconds for which all clients of a key rest at least after so many 429s in a row; 0 after a lone one."""
+    """Return seconds for which all clients of a key rest at least after some 429s in a row; 0 after a lone one."""
     if refusals < 2:
         return 0.0
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * _GROWTH ** min(refusals - 2, 60)) * rng.uniform(1.0, _JITTER)

@@ -35,7 +35,7 @@ async def test_the_error_says_what_to_pass(way: Callable[[Any], Any]) -> None:
             (client.jobs.batch("nightly"), CLIENT),
             (job, JOB),
             ([outcome], r"Pass `job.token`.*`item` and `value`"),
-            (await job, r"Pass `content_id`.*client.contents.review\(content_id\)"),
+            (await job, "Pass its `content_id`, and read the review there again"),
         ]
         for each, said in objects:
             with pytest.raises(TypeError, match=said):

@@ -61,7 +61,7 @@ Timeout: TypeAlias = Annotated[
         name="--timeout",
         converter=_seconds,
         show_default=False,
-        help="Wait for each job until so many seconds, or a duration such as 2h, after its launch; a day by default.",
+        help="Wait for each job until this time after its launch, in seconds or such as 2h; a day by default.",
     ),
 ]
 DryRun: TypeAlias = Annotated[

@@ -35,8 +35,8 @@ LONGEST_LOG = 512
 SLOTS = 256
 # A time that was written is read as a fraction, and may then seem to be later by this part of a millisecond.
 _ROUNDING = 0.01
-# No time of a valid document lies so many seconds ahead of its own, apart from the end of a pause: that is as far as a
-# service asks for.
+# Most seconds by which a time of a valid document is ahead of its own. The end of a pause is as far ahead as a service
+# asks for.
 _FAR = 2 * 86_400.0
 _LONGEST_PAUSE = 101 * 365 * 86_400.0
 # The time is in seconds since 1970, or since a process began.
