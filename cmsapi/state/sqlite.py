@@ -102,7 +102,7 @@ class SqliteState(State):
             if row is None and item is not None:
                 row = db.execute(_OUTCOME, item).fetchone()
             stood, found = (Standing.ABSENT, None) if row is None else (Standing(row[0]), row[1])
-            if stood is Standing.HELD and row[3] == owner.id and row[2] not in self._leases:
+            if row is not None and stood is Standing.HELD and row[3] == owner.id and row[2] not in self._leases:
                 # Something else has written that: this process would wait for itself.
                 stood = Standing.FREE
             if stood is not when:
