@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+import anyio
+
 from cmsapi.api.model import Model
 from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation
@@ -28,7 +30,7 @@ from cmsapi.jobs.kinds.kind import (
     Shown,
     job_before,
 )
-from cmsapi.jobs.kinds.review import GENERATION_WORDS, GenerationReview, differ
+from cmsapi.jobs.kinds.review import GENERATION_WORDS, PAUSES, GenerationReview, differ
 from cmsapi.jobs.kinds.words import Words
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry, Fact
@@ -134,9 +136,15 @@ class ArticleGeneration(Kind):
         return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=ours)
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
-        """Read whether the generation is decided, has failed, or was replaced; an old copy does not tell."""
-        current = await _current(caller, entry.target)
-        if current is None:
+        """Read whether the generation is decided, has failed, or was replaced.
+
+        An old copy does not tell. One without a generation counts only if several readings show none.
+        """
+        for pause in (0.0, *PAUSES):
+            await anyio.sleep(pause)
+            if (current := await _current(caller, entry.target)) is not None:
+                break
+        else:
             return True
         if differ(current.id, entry.job_id):
             return current.id != job_before(entry)

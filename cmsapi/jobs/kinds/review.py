@@ -55,7 +55,7 @@ GENERATION_WORDS: Mapping[Phase, Words] = {
 }
 
 # Seconds between readings that show another generation, or none. A newer one that is there stays for the last three.
-_PAUSES = (1.0, 2.0, 4.0, 8.0)
+PAUSES = (1.0, 2.0, 4.0, 8.0)
 _LASTING_READS = 3
 
 _OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}
@@ -233,7 +233,7 @@ class GenerationReview(Unpicklable):
             CMSError: It cannot be read: the `reason` for reading it, if there is one.
         """
         current, newer, missing = self.generation, 0, None
-        for pause in (0.0, *_PAUSES):
+        for pause in (0.0, *PAUSES):
             await anyio.sleep(pause)
             try:
                 current = await self._caller.call(Generation, "get_generation", {"contentId": self.content_id})

@@ -84,6 +84,27 @@ async def test_the_generation_from_before_is_old_also_after_the_new_one_was_seen
         assert (await attached).generation.id == attached.id
 
 
+@pytest.mark.parametrize("meanwhile", ["nothing", "reviews", "generate"])
+async def test_an_article_that_a_copy_does_not_know_is_not_over(meanwhile: str) -> None:
+    """A copy without the article that waits for its decision neither hides it for good nor has it paid again."""
+    sandbox = box(60.0)
+    content_id = sandbox.content_ids[0]
+    until = [0.0]
+    spoil = lagging(f"{content_id}/generation", lambda: now() < until[0], code=404)
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.contents.generate(content_id)
+        await job
+        until[0] = now() + 10
+        if meanwhile == "reviews":
+            assert await client.jobs.reviews() == []
+        if meanwhile == "generate":
+            assert (await client.contents.generate(content_id)).id == job.id
+        await asyncio.sleep(10)
+        (review,) = await client.jobs.reviews()
+        assert review.generation.id == job.id
+    assert len(sandbox.ledger.launches()) == 1
+
+
 async def test_a_newer_generation_counts_when_it_stays() -> None:
     """A third identifier that a copy shows for a moment does not end the job, nor does a job that waits for it."""
     sandbox = box(60.0)
