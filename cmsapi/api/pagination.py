@@ -212,6 +212,7 @@ class _Reading:
             again = self.began_at + self.pages - 1 if self.newest and page.items == self.newest.items else self.began_at
             raise DecodeError(
                 f"Expected page {self.began_at + self.pages} of the list; the service seems to ignore `page`",
+                path="$.pagination",
                 excerpt=f"page {again} again",
                 operation=self.operation,
             )

@@ -6,6 +6,7 @@ searches for one keyword are separate requests and are never merged.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import ClassVar, overload
@@ -18,12 +19,15 @@ from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
 from cmsapi.config import WordMap
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
+from cmsapi.errors import DecodeError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobHistory, JobKind, Kind
 from cmsapi.state.entry import Entry
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 _DIGEST = re.compile("[0-9a-f]{32}")
 
@@ -90,8 +94,11 @@ class IdeaSearch(Kind):
         history: JobHistory,
         options: CallOptions,
     ) -> ContentIdeas:
-        """Read the ideas until there are as many as announced, or no more come; a request or more."""
-        ideas = caller.paginate(
+        """Read the ideas until there are as many as announced, or no more come; a request or more.
+
+        They are paid for: a list that never ends, or that repeats a page, is taken as far as it was read.
+        """
+        listed = caller.paginate(
             ContentIdea,
             "list_content_ideas",
             {"contentIdeaSearchId": target},
@@ -99,7 +106,15 @@ class IdeaSearch(Kind):
             options=options,
             announced=document.nb_content_ideas or None,
         )
-        return ContentIdeas(document, tuple([idea async for idea in ideas]))
+        ideas: list[ContentIdea] = []
+        try:
+            async for idea in listed:
+                ideas.append(idea)  # noqa: PERF401  what was read counts although the rest cannot be
+        except DecodeError as error:
+            if not ideas or error.path != "$.pagination":
+                raise
+            logger.warning("the list of ideas of search %s is taken as far as it goes: %s", target, error)
+        return ContentIdeas(document, tuple(ideas))
 
     def missing(self, result: ContentIdeas) -> str | None:
         """Say how many of the announced ideas there are, unless all are."""

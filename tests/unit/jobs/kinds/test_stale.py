@@ -259,3 +259,27 @@ async def test_the_analysis_of_a_moment_ago_is_not_the_new_one() -> None:
         assert before is not None
         assert newest is not None
         assert newest > before
+
+
+async def test_ideas_whose_number_is_not_told_are_taken_as_far_as_they_go() -> None:
+    """A list that says for ever that more follows, and repeats its page, does not keep the paid ideas back."""
+    sandbox = box(20.0)
+
+    def spoil(request: Request, response: Response) -> Response:
+        if request.method != "GET" or "content-idea" not in request.url or response.status != 200:
+            return response
+        document = json.loads(response.body)
+        if "data" in document:
+            document["pagination"] = {**document["pagination"], "total": None, "hasMore": True}
+            document["data"] = document["data"] or kept[0]
+            kept.append(document["data"])
+        else:
+            document["nbContentIdeas"] = None
+        return attrs.evolve(response, body=json.dumps(document).encode())
+
+    kept: list[object] = []
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        ideas = await job
+        assert len(ideas) > 0
+        assert job.status.elapsed <= 40
