@@ -214,7 +214,8 @@ class PollPolicy:
             launches fewer jobs at a time.
         give_up_after: Seconds for which the service may show nothing that tells how a job stands before the job ends
             with `UnknownJobStateError`: a word that is not listed, the end of an earlier run, refused polls, a result
-            that is refused or not all there. None means the time that the table of waits has for each of them.
+            that is refused or not all there. None means the time that the table of waits has for each of them. Fewer
+            seconds than the table has also bound how long an end in doubt has to last.
         outage_timeout: Seconds for which the service may fail or be out of reach before the jobs that are polled end
             with `UnknownJobStateError`.
         job_timeout: Seconds from its launch after which a job is waited for no more, where `timeout=` says nothing

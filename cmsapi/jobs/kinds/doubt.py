@@ -58,9 +58,11 @@ class Doubt(enum.Enum):
         """
         if self is Doubt.OUTAGE:
             return policy.outage_timeout
+        limit = policy.give_up_after
         if self in (Doubt.GONE, Doubt.OTHER_JOB, Doubt.EARLIER_TIME):
-            return self.seconds if seen else _NEVER_SEEN
-        return self.seconds if policy.give_up_after is None else policy.give_up_after
+            patience = self.seconds if seen else _NEVER_SEEN
+            return patience if limit is None else min(patience, limit)
+        return self.seconds if limit is None else limit
 
 
 @attrs.define
