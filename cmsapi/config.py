@@ -29,10 +29,10 @@ LONGEST_API_KEY = 4096
 # The limiter keeps eight bytes for each request of an hour.
 LARGEST_COUNT = 1_000_000
 _PORTS = {"http": 80, "https": 443}
-# Backslashes, quotes and everything outside ASCII mean different hosts to different parsers.
 #: What words of the service mean, by the kind of job.
 WordMap: TypeAlias = Mapping[str, Mapping[str, str]]
 _SEPARATORS = re.compile(r"[\s_-]+")
+# Backslashes, quotes and everything outside ASCII mean different hosts to different parsers.
 _PLAIN = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+", re.ASCII)
 
 
