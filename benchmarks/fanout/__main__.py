@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.measuring import STRATEGIES, Selection, measure
+from benchmarks.fanout.regimes import REGIMES
 from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import TRIALS
@@ -25,6 +26,7 @@ def _selection(options: argparse.Namespace) -> Selection:
     return Selection(
         works=works,
         trials=[name for name in options.rows if name in TRIALS],
+        regimes=[name for name in options.rows if name in REGIMES],
         modes=[mode for mode in ("cold", "warm") if mode in options.strategies],
         seeds=options.seeds,
         processes=options.jobs,
@@ -34,7 +36,7 @@ def _selection(options: argparse.Namespace) -> Selection:
 
 def main() -> None:
     """Measure, and print or write down what was measured."""
-    rows = [*ROWS, *TRIALS, *_DRAWN]
+    rows = [*ROWS, *TRIALS, *REGIMES, *_DRAWN]
     parser = argparse.ArgumentParser(prog="benchmarks.fanout", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=rows, default=rows, help="what is done", metavar="ROW")
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, help="by whom")

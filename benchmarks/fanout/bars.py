@@ -13,6 +13,7 @@ from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.forecasts import LEFT, REQUESTS, SECONDS, Compared
 from benchmarks.fanout.measuring import Figures
 from benchmarks.fanout.random_work import Draw
+from benchmarks.fanout.regimes import refusals
 from benchmarks.fanout.rows import ROWS, Bound, Row
 from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
 from benchmarks.fanout.work import ONE_WAY, Outcome
@@ -110,6 +111,7 @@ def bars(figures: Figures) -> Iterator[Bar]:
     batches = [by for name, by in figures.batches.items() if not name.startswith(world_work.NAME)]
     refused = sum(outcome.refused for by in batches for each in by.values() for outcome in each)
     refused += sum(outcome.refused for by in figures.trials.values() for each in by.values() for outcome in each)
+    refused += sum(refusals(tried) for each in figures.regimes.values() for tried in each)
     yield Bar("all runs", "all strategies", "no 429", str(refused), refused == 0)
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import attrs
 
-from cmsapi.sandbox import Lognormal, Mixture, Weibull
+from cmsapi.sandbox import Fixed, Lognormal, Mixture, Weibull
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class Uniform:
         return rng.uniform(self.low, self.high)
 
 
-Distribution: TypeAlias = Lognormal | Weibull | Mixture | Uniform
+Distribution: TypeAlias = Fixed | Lognormal | Weibull | Mixture | Uniform
 
 
 def finished(distribution: Distribution, age: float) -> float:
@@ -41,6 +41,8 @@ def finished(distribution: Distribution, age: float) -> float:
     if age <= 0:
         return 0.0
     match distribution:
+        case Fixed(seconds):
+            return float(age >= seconds)
         case Lognormal(median, sigma):
             return 0.5 * math.erfc(-math.log(age / median) / (sigma * math.sqrt(2)))
         case Weibull(scale, shape):

@@ -18,18 +18,19 @@ from cmsapi.jobs import Fanout
 _REST = 2 * 3600.0
 
 
-def client_of(service: Service, *, reserve: int | None = None) -> Client:
+def client_of(service: Service, *, reserve: int | None = None, seed: int | None = None) -> Client:
     """Make a client of a service; nothing is learned yet.
 
     Args:
         service: The service.
         reserve: Requests of the hour to keep for other calls than polls; None leaves the SDK its default.
+        seed: Seed of what the client leaves to chance, where the durations are the same for each seed.
     """
     sandbox = service.sandbox
     limits = RateLimits(reserve=reserve)
     client = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, limits=limits)
     # A run must give the same figures again.
-    client._runtime.rng.seed(repr(service.durations))
+    client._runtime.rng.seed(repr((seed, service.durations) if seed is not None else service.durations))
     return client
 
 

@@ -15,6 +15,7 @@ from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed,
 from benchmarks.fanout.forecasts import COMPARED, foreseeable
 from benchmarks.fanout.measuring import Figures
 from benchmarks.fanout.random_work import Draw
+from benchmarks.fanout.regimes import REGIMES
 from benchmarks.fanout.rows import ROWS
 from benchmarks.tables import table
 
@@ -179,11 +180,30 @@ def sections(figures: Figures) -> dict[str, str]:
         told["fanout"] = "\n\n".join(
             [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.", *tables, bars]
         )
+    if figures.regimes:
+        told["regimes"] = _regimes(figures)
     for name, draws, show in (("random", random_work.draws(), _random), ("worlds", world_work.draws(), _worlds)):
         if drawn := runs(figures, draws):
-            of_drawn = attrs.evolve(figures, batches={draw.work.name: by for draw, by in drawn}, trials={})
+            of_drawn = attrs.evolve(figures, batches={draw.work.name: by for draw, by in drawn}, trials={}, regimes={})
             told[name] = "\n\n".join([show(of_drawn), _bars(of_drawn)])
     return told
+
+
+def _regimes(figures: Figures) -> str:
+    parts = [f"{figures.seeds} seeds."]
+    for name, regime in REGIMES.items():
+        judged = {
+            f"{case}, {mode}": regime.judge(regime.cases[case], tried)
+            for (of, case, mode), tried in figures.regimes.items()
+            if of == name
+        }
+        if judged:
+            rows = [
+                [case, *each.figures.values(), "met" if each.met else "**not met**"] for case, each in judged.items()
+            ]
+            head = ["", *next(iter(judged.values())).figures, ""]
+            parts += [f"**{regime.title}**", table(head, rows)]
+    return "\n\n".join(parts)
 
 
 def _bars(figures: Figures) -> str:
@@ -198,4 +218,18 @@ def plain(figures: Figures) -> dict[str, Any]:
     """Return everything as plain values."""
     drawn = runs(figures, [*random_work.draws(), *world_work.draws()])
     told = {draw.work.name: draw.told for draw, _ in drawn}
-    return {**attrs.asdict(figures), "drawn": told, "bars": [attrs.asdict(bar) for bar in bars(figures)]}
+    regimes = [
+        {
+            "regime": name,
+            "case": case,
+            "mode": mode,
+            **attrs.asdict(REGIMES[name].judge(REGIMES[name].cases[case], tried)),
+        }
+        for (name, case, mode), tried in figures.regimes.items()
+    ]
+    return {
+        **attrs.asdict(attrs.evolve(figures, regimes={})),
+        "regimes": regimes,
+        "drawn": told,
+        "bars": [attrs.asdict(bar) for bar in bars(figures)],
+    }

@@ -37,7 +37,7 @@ class Work:
         in_flight: Jobs that may be launched and not over; None leaves that to the strategy.
         lever: Whether the service offers a way of learning of ends that is cheaper than a poll of each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
-        earlier: How long each item of an earlier batch takes; None for the same as in this one.
+        earlier: How long each item of an earlier batch takes, as many as that has; None for the same as in this one.
         world: What happens meanwhile; None for nothing.
         once: Whether one run is enough, because there is much other work like it.
         forecast: Whether the SDK says before and during the run what it takes.
@@ -97,7 +97,7 @@ class Service:
         """
         durations = work.durations(seed)
         batches = [work.earlier_durations(seed), durations] if earlier else [durations]
-        count = len(batches) * len(durations)
+        count = sum(map(len, batches))
         sandbox = Sandbox(
             seed=seed,
             keywords=count if work.kind is Kind.ANALYSIS and work.pages is None else 0,

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from benchmarks.fanout import world_work
 from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
-from benchmarks.fanout.measuring import Figures, run
+from benchmarks.fanout.measuring import Figures, meet, run
 from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
 from benchmarks.fanout.random_work import draws
@@ -219,3 +219,14 @@ def test_what_is_drawn_at_random_is_always_the_same() -> None:
 def test_no_result_comes_an_hour_late(number: int) -> None:
     """Work whose last results once came after an hour, because all requests were used before, is over long before."""
     assert run(draws()[number].work, "cold", 0).all_in_hand < 1800.0
+
+
+def test_regimes_have_a_section_of_their_own() -> None:
+    """A case is compared with its bar, and both the tables and the plain values show it."""
+    tried = {("last requests", "40 of 10 s", "cold"): [meet("last requests", "40 of 10 s", "cold", 0)]}
+    figures = Figures(1, {}, {}, tried)
+    shown = sections(figures)
+    assert list(shown) == ["regimes"]
+    assert "| 40 of 10 s, cold | " in shown["regimes"]
+    (case,) = json.loads(json.dumps(plain(figures)))["regimes"]
+    assert case["figures"]["bar"] == "20"
