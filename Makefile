@@ -24,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts ablation figures chaos soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -123,6 +123,9 @@ bench: ## Measure next to other libraries and strategies, write docs/benchmarks.
 
 fanouts: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md $(if $(ROWS),--rows $(ROWS))
+
+ablation: $(READY) ## Switch each rule of when to poll off in turn, write what it is worth into docs/benchmarks.md: hours (QUICK=1: prints a rough table)
+	$(BIN)/python -m benchmarks.fanout.ablation $(if $(QUICK),--quick,--update docs/benchmarks.md) $(if $(RULES),--rules $(RULES))
 
 tables: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md

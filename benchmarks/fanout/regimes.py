@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -85,23 +86,25 @@ async def long_jobs(work: Work, seed: int, warm: bool) -> Late:
         return await _measured(client, service, service.items)
 
 
-async def stuck(work: Work, seed: int, warm: bool) -> Beside:
-    """Do the work alone, and in another run beside a job that never ends, launched before it."""
-    alone = await _beside(work, seed, [])
-    beside = await _beside(attrs.evolve(work, jobs=(_NEVER, *work.jobs)), seed, [0])
+async def stuck(work: Work, seed: int, warm: bool, *, since: float) -> Beside:
+    """Do the work alone, and in another run beside a job that never ends and was launched some seconds before it."""
+    alone = await _beside(work, seed, None)
+    beside = await _beside(attrs.evolve(work, jobs=(_NEVER, *work.jobs)), seed, since)
     return Beside(alone.turnaround, beside.turnaround, alone.refused + beside.refused)
 
 
-async def _beside(work: Work, seed: int, others: Sequence[int]) -> Late:
+async def _beside(work: Work, seed: int, since: float | None) -> Late:
     service = await Service.open(work, seed)
     async with client_of(service, seed=seed) as client:
-        jobs = [await client.keywords.analyze(service.items[number]) for number in others]
-        waits = [asyncio.create_task(job.wait()) for job in jobs]
-        late = await _measured(client, service, service.items[len(others) :])
-        for wait in waits:
-            wait.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await wait
+        if since is None:
+            return await _measured(client, service, service.items)
+        job = await client.keywords.analyze(service.items[0])
+        wait = asyncio.create_task(job.wait())
+        await asyncio.sleep(since)
+        late = await _measured(client, service, service.items[1:])
+        wait.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await wait
         return late
 
 
@@ -192,6 +195,9 @@ def _works(jobs: Iterable[tuple[str, Sequence[Distribution]]], *, bare: bool = F
 
 
 _LONG = ((1, 120), (2, 120), (3, 120), (5, 120), (4, 50), (12, 90))
+_BESIDE = _works(
+    [("of 60 s each", [Fixed(_MINUTE)] * 300), ("of median 60 s", [Lognormal(_MINUTE, 0.6)] * 300)], bare=True
+)
 REGIMES: Mapping[str, Regime] = {
     "long jobs": Regime(
         title="A few long jobs; warm, right after a hundred of a minute",
@@ -203,11 +209,15 @@ REGIMES: Mapping[str, Regime] = {
         modes=("cold", "warm"),
     ),
     "stuck": Regime(
-        title="300 analyses beside a job that never ends",
-        cases=_works(
-            [("of 60 s each", [Fixed(_MINUTE)] * 300), ("of median 60 s", [Lognormal(_MINUTE, 0.6)] * 300)], bare=True
-        ),
-        run=stuck,
+        title="300 analyses beside a job that never ends and has run for ten minutes",
+        cases=_BESIDE,
+        run=partial(stuck, since=600.0),
+        judge=_beside_alone,
+    ),
+    "stuck for an hour": Regime(
+        title="300 analyses beside a job that never ends and has run for an hour",
+        cases=_BESIDE,
+        run=partial(stuck, since=3600.0),
         judge=_beside_alone,
     ),
     "last requests": Regime(

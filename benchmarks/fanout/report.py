@@ -12,11 +12,13 @@ import attrs
 
 from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed, mean, quantile, ratio, runs
+from benchmarks.fanout.bound import least_lateness
 from benchmarks.fanout.forecasts import COMPARED, foreseeable
 from benchmarks.fanout.measuring import Figures
 from benchmarks.fanout.random_work import Draw
 from benchmarks.fanout.regimes import REGIMES
 from benchmarks.fanout.rows import ROWS
+from benchmarks.fanout.work import Work
 from benchmarks.tables import table
 
 _TITLES = {
@@ -51,7 +53,24 @@ def _ratio(strategies: Strategies, strategy: str, figure: str) -> str:
     return "" if best is None else f"{ratio(strategies[strategy], best, figure):.2f}"
 
 
-def _listed(strategies: Strategies) -> str:
+def _least_turnaround(work: Work, strategies: Strategies) -> float | None:
+    """Return the bound of the mean turnaround: that of the lateness, after the ends that the optimum met."""
+    lateness, best = least_lateness(work), strategies.get("optimum")
+    if lateness is None or best is None:
+        return None
+    return mean(best, "turnaround") - mean(best, "lateness") + lateness
+
+
+def _bound(work: Work, strategies: Strategies) -> list[str] | None:
+    least = _least_turnaround(work, strategies)
+    if least is None:
+        return None
+    best = strategies["optimum"]
+    lateness = least - mean(best, "turnaround") + mean(best, "lateness")
+    return ["bound", "", "", _seconds(least), f"{least / mean(best, 'turnaround'):.2f}", _seconds(lateness), "", "", ""]
+
+
+def _listed(work: Work, strategies: Strategies) -> str:
     head = ["strategy", "all in hand", "ratio", "mean turnaround", "ratio", "mean lateness", "in 10 min"]
     head += ["requests a job", "429s"]
     rows = [
@@ -68,21 +87,25 @@ def _listed(strategies: Strategies) -> str:
         ]
         for strategy, outcomes in strategies.items()
     ]
+    if (bound := _bound(work, strategies)) is not None:
+        rows.insert(list(strategies).index("optimum"), bound)
     return table(head, rows)
 
 
 def _random(figures: Figures) -> str:
     drawn = runs(figures, random_work.draws())
     modes = _modes(drawn)
+    bounded = [(by, least) for draw, by in drawn if (least := _least_turnaround(draw.work, by)) is not None]
     parts = []
+    if bounded:
+        ratios = [mean(by["optimum"], "turnaround") / least for by, least in bounded]
+        rows = [["informed optimum: mean turnaround, ratio to the bound", *_quantiles(ratios)]]
+        parts.append(table([f"{len(bounded)} fan-outs that one hour holds", *_SHARES.values()], rows))
     for mode in modes:
         rows = [
             [
                 title,
-                *(
-                    f"{quantile(share, [ratio(by[mode], by[best], figure) for _, by in drawn]):.2f}"
-                    for share in _SHARES
-                ),
+                *_quantiles([ratio(by[mode], by[best], figure) for _, by in drawn]),
             ]
             for title, figure, best in _COMPARED
         ]
@@ -96,6 +119,10 @@ def _random(figures: Figures) -> str:
             parts += ["What it had forecast, as a ratio to what happened:", told]
     worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in drawn), key=_turnaround)
     return "\n\n".join([*parts, "The worst of them by their turnaround:", _seeds(worst)])
+
+
+def _quantiles(ratios: Sequence[float]) -> list[str]:
+    return [f"{quantile(share, ratios):.2f}" for share in _SHARES]
 
 
 def _forecasts(mode: str, runs: Sequence[tuple[Draw, Strategies]]) -> str:
@@ -175,7 +202,9 @@ def sections(figures: Figures) -> dict[str, str]:
     listed = {name: strategies for name, strategies in figures.batches.items() if name in ROWS}
     told = {}
     if listed or figures.trials:
-        tables = [part for name, by in listed.items() for part in (f"**{ROWS[name].title}**", _listed(by))]
+        tables = [
+            part for name, by in listed.items() for part in (f"**{ROWS[name].title}**", _listed(ROWS[name].work, by))
+        ]
         bars = _bars(attrs.evolve(figures, batches=listed))
         told["fanout"] = "\n\n".join(
             [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.", *tables, bars]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from pkgutil import resolve_name
 
 import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.fanout import world_work
+from benchmarks.fanout.bound import least_lateness
 from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
 from benchmarks.fanout.measuring import Figures, meet, run
@@ -19,6 +21,7 @@ from benchmarks.fanout.price import Group, Tokens, find_price
 from benchmarks.fanout.random_work import draws
 from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
+from benchmarks.fanout.rules import RULES
 from benchmarks.fanout.trials import awaiters
 from benchmarks.fanout.work import Kind, Outcome, Work
 from benchmarks.virtual import in_virtual_time
@@ -230,3 +233,24 @@ def test_regimes_have_a_section_of_their_own() -> None:
     assert "| 40 of 10 s, cold | " in shown["regimes"]
     (case,) = json.loads(json.dumps(plain(figures)))["regimes"]
     assert case["figures"]["bar"] == "20"
+
+
+@pytest.mark.parametrize(("name", "optimum"), [("searches", 43.5), ("analyses", 53.1)])
+def test_the_bound_lies_a_little_below_the_informed_optimum(name: str, optimum: float) -> None:
+    """No policy beats the bound, and the informed optimum, as it was measured, is not far above it."""
+    bound = least_lateness(ROWS[name].work)
+    assert bound is not None
+    assert 0.85 * optimum < bound < optimum
+
+
+def test_work_that_one_hour_does_not_hold_has_no_bound() -> None:
+    """Requests that come back, and lists that show many jobs, are beyond the bound."""
+    assert [least_lateness(ROWS[name].work) for name in ("crowd", "slow", "pages")] == [None] * 3
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_each_rule_can_be_switched_off(name: str) -> None:
+    """The places of a rule exist, so that the list follows the code."""
+    for place in RULES[name].neutral:
+        module, _, attribute = place.rpartition(".")
+        assert hasattr(resolve_name(module), attribute)

@@ -1,0 +1,72 @@
+"""The rules that say when the SDK polls, each with what switches it off, so that its worth can be measured.
+
+A rule is switched off by putting a neutral value into the place of a constant or a function. A place that does not
+exist any more is an error: the list has to follow the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+import attrs
+
+
+@attrs.frozen
+class Rule:
+    """Describe a rule.
+
+    Args:
+        says: The rule in a sentence.
+        neutral: The value that switches it off, by the place where it goes.
+    """
+
+    says: str
+    neutral: Mapping[str, Any]
+
+    def switch_off(self) -> None:
+        """Switch the rule off in this process, for good."""
+        for place, value in self.neutral.items():
+            patch(place, value).start()
+
+
+def _nothing(*arguments: object, **options: object) -> None:
+    """Do nothing."""
+
+
+_PLANNING, _SCHEDULING = "cmsapi.jobs.planning", "cmsapi.jobs.scheduling"
+#: The row that shows how much is chance.
+AGAIN = "nothing (A/A)"
+RULES: Mapping[str, Rule] = {
+    AGAIN: Rule("the full policy, with other lots", {"benchmarks.fanout.product.LOTS": "again"}),
+    "exploration": Rule(
+        "a part of the extra requests is spent on early polls", {f"{_SCHEDULING}.exploration._PART": 0.0}
+    ),
+    "exploration fades": Rule(
+        "the more ends were seen, the fewer early polls", {f"{_SCHEDULING}.exploration._ENOUGH_ENDS": 1e9}
+    ),
+    "breaker": Rule(
+        "polls of a load are put off when too many find their jobs running",
+        {f"{_SCHEDULING}.breaker.Breaker.answered": _nothing},
+    ),
+    "kept for the last": Rule(
+        "the last jobs have some requests to themselves",
+        {f"{_SCHEDULING}.planner.kept_for_the_last": lambda age, returns: 0.0},
+    ),
+    "chance": Rule("one deviation of the number of polls is kept back", {f"{_PLANNING}.poll_budget._CHANCE": 0.0}),
+    "doubt": Rule("more polls are expected while few ends are known", {f"{_PLANNING}.poll_budget._DOUBT": 0.0}),
+    "coming": Rule(
+        "a part of the requests that come back is left to others", {f"{_PLANNING}.poll_budget._COMING": 1.0}
+    ),
+    "scouts": Rule(
+        "pages of lists are read early for some of the first jobs", {f"{_PLANNING}.poll_interval._MOST_SCOUTS": 0}
+    ),
+    "lists": Rule(
+        "one page of a list shows many jobs",
+        {
+            f"{_SCHEDULING}.list_reads.ListReads.wants": lambda reads, job, parent: False,
+            f"{_SCHEDULING}.list_reads.ListReads._explore": _nothing,
+        },
+    ),
+}
