@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks.fanout import product, schedules
+from benchmarks.fanout.adaptive import Adaptive
 from benchmarks.fanout.batch import Batch, Strategy
 from benchmarks.fanout.optimum import Optimum
 from benchmarks.fanout.regimes import REGIMES, Tried
@@ -24,6 +25,7 @@ _LANDMARKS: Mapping[str, Callable[[Batch, int], Strategy]] = {
     "naive": schedules.naive,
     "exponential": schedules.exponential,
     "steady": schedules.steady,
+    "adaptive": Adaptive,
 }
 _PRODUCT = {"cold": product.cold, "warm": product.warm}
 STRATEGIES = (*_LANDMARKS, *_PRODUCT)

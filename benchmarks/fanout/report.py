@@ -27,6 +27,7 @@ _TITLES = {
     "naive": "every 5 to 10 s",
     "exponential": "1, 2, 4, 8, 16, 20, 20, … s",
     "steady": "every 30 s",
+    "adaptive": "one price, learning",
     "cold": "cmsapi, cold",
     "warm": "cmsapi, warm",
 }

@@ -254,3 +254,11 @@ def test_each_rule_can_be_switched_off(name: str) -> None:
     for place in RULES[name].neutral:
         module, _, attribute = place.rpartition(".")
         assert hasattr(resolve_name(module), attribute)
+
+
+def test_the_learning_peer_keeps_the_limits_and_beats_fixed_intervals() -> None:
+    """It draws no 429, and where the hour is too small for fixed intervals it is far ahead of them."""
+    work = Work(name="peer", kind=Kind.SEARCH, jobs=(MINUTE,) * 150)
+    adaptive, naive = (run(work, strategy, 0) for strategy in ("adaptive", "naive"))
+    assert adaptive.refused == 0
+    assert adaptive.turnaround < naive.turnaround / 2
