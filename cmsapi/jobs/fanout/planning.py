@@ -52,9 +52,10 @@ async def plan_jobs(
     balance = None if user is None or kind.balance is None else kind.balance.of(user)
     if user is not None and kind.balance is not None and balance is None:
         guesses.append("the balance, because the service does not show it")
-    found = scheduler.planner.estimate(
+    outlook = scheduler.planner.estimate(
         kind, poller.poll_settings.policy, count, slots=in_flight, earlier=earlier, elsewhere=elsewhere or ()
     )
+    found = outlook.estimate
     fewest, most = found.requests_range
     return Forecast(
         kind=kind.name,
@@ -67,15 +68,15 @@ async def plan_jobs(
         requests_range=(math.floor(fewest), math.ceil(most)),
         polls=round(count * found.polls_per_job),
         results=round(count * found.results),
-        requests_left=None if found.requests_left == math.inf else int(found.requests_left),
+        requests_left=None if outlook.requests_left == math.inf else int(outlook.requests_left),
         fits=found.fits,
         seconds=found.seconds,
         seconds_range=found.seconds_range,
         polls_per_job=found.polls_per_job,
         lateness=found.lateness,
-        running=found.running,
-        waiting=found.waiting,
-        learned_from=int(found.learned),
+        running=outlook.running,
+        waiting=outlook.waiting,
+        learned_from=int(outlook.learned),
         guesses=tuple(guesses),
     )
 

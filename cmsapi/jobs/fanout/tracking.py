@@ -254,8 +254,13 @@ class Tracker:
             self._rest, self._planned = rest, self._requests.sent + rest.requests
         passed = now - self._estimated_at
         early, late = (max(0.0, seconds - passed) for seconds in self._rest.seconds_range)
+        # The last job ends no sooner than any of those that are shown.
+        expected_end = self._poller.scheduler.durations.expected_end
+        running = [tracked.job.tracked for tracked in self._active if tracked.job is not None]
+        ends = [end - now for job in running if not job.closed and (end := expected_end(job)) is not None]
+        seconds = max([0.0, self._rest.seconds - passed, *ends])
         planned = max(self._requests.sent, round(self._planned))
-        return max(0.0, self._rest.seconds - passed), (early, late), planned
+        return seconds, (min(early, seconds), max(late, seconds)), planned
 
     def show(self, thing: live.Shown) -> None:
         """Show an object in a notebook, and keep it up to date until the end."""

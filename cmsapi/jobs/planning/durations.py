@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TypeAlias
@@ -124,6 +124,19 @@ class Curve:
         return AGES[min(bisect_left(AGES, True, key=are_over), NEVER - 1)]
 
 
+@attrs.frozen(eq=False)
+class Observed:
+    """Hold what was observed of the durations of a kind.
+
+    Args:
+        ends: Between which steps how many jobs were seen to end.
+        beyond: For each step, how many jobs were seen to run at the next one.
+    """
+
+    ends: Mapping[tuple[int, int], float]
+    beyond: Row
+
+
 class DurationModel:
     """Learn the durations of one kind of job.
 
@@ -141,6 +154,8 @@ class DurationModel:
         self._ended = [0.0] * NEVER
         self._curve: Curve | None = None
         self._last: Curve | None = None
+        # Between which steps jobs were seen to end.
+        self._seen: dict[tuple[int, int], float] = defaultdict(float)
         #: Jobs whose end was observed.
         self.ends: float = 0.0
         #: Between which steps jobs ended whose end was observed here and was not written down yet.
@@ -168,11 +183,23 @@ class DurationModel:
         if self._curve is None:
             if self.ends > _MEMORY:
                 self.ends /= 2
+                self._seen = defaultdict(float, {steps: jobs / 2 for steps, jobs in self._seen.items() if jobs > 0.25})
                 self._exposed = [jobs / 2 for jobs in self._exposed]
                 self._ended = [jobs / 2 for jobs in self._ended]
             self._fit()
             self._curve = self._last = Curve.of([min(1.0, ended) for ended in (0.0, *accumulate(self._shares[:-1]))])
         return self._curve
+
+    @property
+    def observed(self) -> Observed:
+        """What was observed so far."""
+        last_seen = [0.0] * (NEVER + 1)
+        for (before, _), jobs in self._seen.items():
+            last_seen[before] += jobs
+        for step in range(1, NEVER):
+            last_seen[step] += max(0.0, self._exposed[step - 1] - self._ended[step - 1] - self._exposed[step])
+        beyond = [*accumulate(reversed(last_seen))][-2::-1]
+        return Observed(self._seen, beyond)
 
     def ended_within(self, share: float) -> float:
         """Return the age at which a share of the ends that were seen had come; jobs that still run do not count.
@@ -195,6 +222,7 @@ class DurationModel:
         self._curve = None
 
     def _end(self, before: int, now: int, jobs: float) -> None:
+        self._seen[before, now] += jobs
         # An end that was thought to be impossible may lie anywhere between its two steps.
         shares = [share + _NOTHING for share in self._shares[before:now]]
         whole, running = sum(shares), jobs

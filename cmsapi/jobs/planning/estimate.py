@@ -1,44 +1,40 @@
-"""Estimate what jobs take that run, and those that are launched after them: requests, and the time of the last end.
+"""Run a fan-out forward: what the jobs take that run, and those that are launched after them.
 
-A job is seen to have ended by the first poll after its end. So a fan-out is over when, for each job, a poll has come
-after its end; the chance of that grows with each poll of the plan by what the durations say.
+A job is seen to have ended by the first poll after its end. So the schedule of polls is run forward for the jobs that
+run and those that are still to be launched, once for each curve that the observations allow: that gives the chance
+that all ends are seen by a time, and the number of requests. The forecast is the median over the curves, the range
+what nine of ten cases lie in.
 """
 
 from __future__ import annotations
 
-import bisect
 import functools
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import attrs
 
-from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, step_before
-from cmsapi.jobs.planning.poll_budget import Load, Pace, Returning
-from cmsapi.jobs.planning.poll_interval import GROUPS, HOUR, AdvisedSchedule, Schedule
 
+HOUR = 3600.0
 #: A fan-out without `in_flight` has at most so many jobs at a time.
 MOST_IN_FLIGHT = 1000
-# Nine of ten runs end within a range: the share of runs that end before it, and of those that end before its end.
-_EARLY, _LATE = 0.05, 0.95
-# A duration of which one end is known may be off by so many times itself, and a number of polls likewise.
-_DOUBT, _DOUBT_OF_POLLS = 5.0, 2.5
-# Before anything was learned, durations are known as well as from so many jobs: few, because a belief is no evidence.
-_PRIOR = 5.0
-# Durations of jobs deviate from their mean by about this share of it.
-_DEVIATION = 0.8
-# Above this share of the requests that are left, polls may become rarer than planned. Each job then takes so many
-# requests at the least after its launch: alone, and where one request for a list shows many jobs.
-_AMPLE = 0.5
-_FEWEST, _FEWEST_WITH_LISTS = 1.0, 0.5
-# A page of a list is read again when its jobs are older by up to twice this share of their age.
-_LATE_WITH_LISTS = 0.3
-# Queued jobs are reckoned with in so many parts, and polls of a job that are nearer than this share of its age are one.
-_PARTS, _RESOLUTION = 16, 0.03
-# A chance may be off by this share of itself, and no logarithm is taken of less than that.
-_NEGLIGIBLE, _NOTHING = 0.02, 1e-9
+# Nine of ten runs end within a range.
+_EARLY, _LATE = 0.02, 0.95
+# Where one request for a list shows many jobs, each takes so many polls at the least.
+_FEWEST_WITH_LISTS = 0.5
+# Queued jobs are reckoned with in so many parts, times and ages in steps that grow by so much.
+_PARTS, _RESOLUTION = 8, 0.04
+_NOTHING = 1e-9
+# The last place of the scale of times.
+_LONGEST = round(math.log(1e6) / _RESOLUTION)
+# Seconds until the next plan changes the polls, and those that a poll is late at the most.
+_PLAN, _SLACK = 1.0, 3.0
+
+#: Says how many seconds after a poll at an age the next one comes.
+Interval: TypeAlias = Callable[[float], float]
 
 
 @attrs.frozen
@@ -50,7 +46,6 @@ class Unseen:
         step: Step of the age at which they were last seen running.
         due: Seconds until their next poll.
         age: Their age at that poll.
-        group: Their group among the jobs of their load.
         alone: Whether each of them takes polls of its own.
     """
 
@@ -58,13 +53,47 @@ class Unseen:
     step: int
     due: float
     age: float
-    group: int
     alone: bool = True
 
-    def at_once(self) -> Unseen:
-        """Return the same jobs with their next poll as early as it makes sense: now, or at their launch."""
-        sooner = min(self.due, self.age - AGES[self.step])
-        return attrs.evolve(self, due=self.due - sooner, age=self.age - sooner)
+
+@attrs.frozen(kw_only=True)
+class Room:
+    """Say when requests may be sent.
+
+    Args:
+        free: Requests that are left now.
+        returning: Tells how many come back within a span of seconds.
+        per_second: Requests that one second admits.
+    """
+
+    free: float
+    returning: Callable[[float], float] = lambda span: 0.0
+    per_second: float = math.inf
+
+    @functools.cached_property
+    def _by_minute(self) -> Sequence[float]:
+        return [self.free + self.returning(60.0 * minute) for minute in range(61)]
+
+    def within(self, span: float) -> float:
+        """Return how many requests a span of seconds admits."""
+        hours, rest = divmod(span, HOUR)
+        return (hours * self._by_minute[-1] if hours else 0.0) + self._by_minute[int(rest / 60.0)]
+
+    def whole_hours(self, number: float) -> float:
+        """Return how many requests are sent in the hours that so many take."""
+        hourly = self._by_minute[-1]
+        return self.free if number <= self.free or hourly <= 0.0 else (number // hourly + 1.0) * hourly
+
+    def at(self, number: float) -> float:
+        """Return in how many seconds the hour has admitted so many requests; infinity if the limit admits none."""
+        if number <= self.free:
+            return 0.0
+        hourly = self._by_minute[-1]
+        if hourly <= 0.0:
+            return math.inf
+        # Those that fit into whole hours wait for these, the rest until enough requests have come back.
+        hours, rest = divmod(number, hourly)
+        return HOUR * hours + 60.0 * bisect_left(self._by_minute, rest)
 
 
 @attrs.frozen(kw_only=True)
@@ -78,13 +107,9 @@ class Estimate:
         results: Requests that read the result of each of them.
         seconds: Seconds until about the last end is seen.
         seconds_range: The fewest and the most seconds that are expected.
-        requests_left: Requests that there are for jobs that are launched; infinity without a limit.
-        fits: Whether all launches fit into these.
+        fits: Whether all launches fit into what is left of the hour.
         in_flight: The most jobs that run at a time.
         lateness: Seconds between an end and the poll that sees it, on average.
-        learned: How many ends the durations rest on.
-        running: Jobs of all loads that run.
-        waiting: Jobs of all loads that other fan-outs have still to launch.
     """
 
     requests: float
@@ -93,229 +118,233 @@ class Estimate:
     results: float
     seconds: float
     seconds_range: tuple[float, float]
-    requests_left: float
     fits: bool
     in_flight: int
     lateness: float
-    learned: float
-    running: int
-    waiting: int
-
-
-@attrs.frozen(kw_only=True)
-class Launches:
-    """Say when the queued jobs of a load are launched.
-
-    Args:
-        life: Requests that each of them takes.
-        reading: Requests that go first.
-        free: Requests that are left for all that.
-        returning: Tells which come back later.
-        per_second: Requests that one second admits.
-        slots: How many may run at a time.
-        occupied: Seconds until a slot is free, on average.
-        turnaround: Seconds for which a job has a slot.
-    """
-
-    life: float
-    reading: float
-    free: float
-    returning: Returning
-    per_second: float
-    slots: float
-    occupied: float
-    turnaround: float
-
-    def at(self, number: float) -> float:
-        """Return in how many seconds so many of them have been launched."""
-        needed, hourly = self.reading + number * self.life, self.free + self.returning(HOUR)
-        wait = number / self.per_second
-        if needed > self.free:
-            # Those that fit into whole hours wait for these, the rest until enough requests have come back.
-            hours, rest = divmod(needed, hourly) if hourly > 0.0 else (0.0, math.inf)
-            wait = HOUR * hours + bisect.bisect_left(range(int(HOUR)), rest - self.free, key=self.returning)
-            wait += rest / self.life / self.per_second if hours else 0.0
-        if number > self.slots:
-            wait = max(wait, (number - self.slots) / self.slots * self.turnaround)
-        return wait + (self.occupied if self.slots < math.inf else 0.0)
-
-    def unseen(self, first: int, count: int, pace: Pace) -> list[Unseen]:
-        """Return the jobs from a number on, as they will be when they are polled for the first time."""
-        found, parts = list[Unseen](), min(count, _PARTS)
-        for part in range(parts):
-            group = part % GROUPS
-            age = pace.interval(0, group)
-            launched = self.at(first + count * (part + 0.5) / parts)
-            found.append(Unseen(count / parts, 0, launched + age, age, group))
-        return found
 
 
 def estimate(
-    kind: Kind,
-    pace: Pace,
-    spare: float,
-    returning: Returning,
+    believed: Curve,
+    curves: Sequence[Curve],
+    interval: Interval,
+    room: Room,
     *,
-    unseen: Sequence[Unseen],
-    ahead: int,
-    earlier: int,
-    per_second: float,
+    queued: int = 0,
+    ahead: int = 0,
+    unseen: Sequence[Unseen] = (),
+    slots: float = math.inf,
+    results: float = 0.0,
+    earlier: int = 0,
     lists: bool = False,
-    running: int = 0,
-    waiting: int = 0,
 ) -> Estimate:
-    """Estimate what the queued jobs of a load take, and jobs of the same fan-out that run.
+    """Estimate what the queued jobs of a fan-out take, and those of its jobs that run.
 
     Args:
-        kind: Their kind.
-        pace: How many are queued, and how all of them are polled.
-        spare: Requests that the jobs that run leave.
-        returning: Tells which come back later.
-        unseen: The jobs of the same fan-out that run.
-        ahead: Queued jobs that other fan-outs launch.
+        believed: The distribution of their durations that polls are planned by.
+        curves: Equally likely distributions of their durations.
+        interval: How often they are polled.
+        room: The requests that there are for jobs that are launched.
+        queued: How many jobs the fan-out has still to launch.
+        ahead: Queued jobs that others launch before them.
+        unseen: Its jobs that run.
+        slots: How many may run at a time.
+        results: Requests that reading a result takes.
         earlier: Results of an earlier run to read again.
-        per_second: Requests that one second admits.
         lists: Whether one request for a list may show many of the jobs.
-        running: Jobs of all loads that run.
-        waiting: Jobs of all loads that other fan-outs have still to launch.
     """
-    load, curve = pace.load, pace.load.curve
-    count, free = load.queued - ahead, max(0.0, spare)
-    polls_per_job = _polls(pace, 0)
-    life, reading = 1.0 + polls_per_job + load.result, earlier * (1.0 + load.result)
-    # How far the sum of all polls may be off: by the chance of so many jobs, and by what is known of their durations.
-    chance = math.sqrt(_DEVIATION**2 / max(1, count) + _DOUBT_OF_POLLS**2 / (1.0 + load.learned))
-    requests, needed = count * life + reading, load.queued * life + reading
-    hourly = free + returning(HOUR)
-    fewest = max(_FEWEST, polls_per_job * (1.0 - chance)) + load.result
-    rare = requests > _AMPLE * free
-    if rare:
-        # A service that refuses to show results early lets reading a result stand for a poll.
-        fewest = _FEWEST_WITH_LISTS if lists else _FEWEST
-        fewest += 0.0 if kind.reads_results_early else load.result
-    advised = _as_advised(load)
-    hours = needed // hourly if hourly > 0.0 else 0.0
-    most = max(requests, free if needed <= free else (hours + 2.0) * hourly) - reading
-    most = min(count * (2.0 + _polls(advised, 0) * (1.0 + chance) + load.result), most)
-    launches = Launches(
-        life=life,
-        reading=reading,
-        free=free,
-        returning=returning,
-        per_second=per_second,
-        slots=load.slots,
+    schedule = _Schedule(interval)
+    lives = [schedule.life(curve) for curve in curves]
+    reading = earlier * (1.0 + results)
+    running, alone = sum(jobs.count for jobs in unseen), sum(jobs.count * jobs.alone for jobs in unseen)
+    fixed = reading + (queued + ahead) * (1.0 + results) + running * results
+    least = queued + ahead + alone
+
+    def polls_of_running(life: _Life) -> float:
+        return sum(jobs.count * jobs.alone * life.polls(jobs.step) for jobs in unseen)
+
+    def needed(life: _Life) -> float:
+        return (queued + ahead) * life.polls(0) + polls_of_running(life)
+
+    # Polls become rarer where the requests do not suffice, by whole hours; each end takes one all the same.
+    room_for_polls = max(least, room.whole_hours(fixed + least) - fixed)
+    shares = [
+        min(1.0, max(room_for_polls, room.within(life.curve.quantile(_LATE)) - fixed) / max(1.0, needed(life)))
+        for life in lives
+    ]
+    polls = [share * life.polls(0) for share, life in zip(shares, lives, strict=True)]
+    believed_life = schedule.life(believed)
+
+    def requests_of(life: _Life, share: float) -> float:
+        polled = queued * life.polls(0) + polls_of_running(life)
+        return reading + queued * (1.0 + results) + running * results + share * polled
+
+    requests = sorted(requests_of(life, share) for life, share in zip(lives, shares, strict=True))
+    expected = requests_of(believed_life, 1.0)
+    runs = []
+    for curve, life, share, each in zip(curves, lives, shares, polls, strict=True):
+        # Those that run go first.
+        begun = reading + running * results + share * polls_of_running(life)
+        turnaround = max(1.0, curve.remaining(0) + life.lateness)
         # While jobs fill all slots, the first of those that wait are launched as these end.
-        occupied=sum(each.count * curve.remaining(each.step) for each in unseen) / load.slots,
-        turnaround=max(1.0, curve.remaining(0) + pace.dearer.lateness),
-    )
-    lives = (1.0 + fewest, life, most / count) if count else ()
-    waits = [attrs.evolve(launches, life=each).at(load.queued) for each in lives] or [0.0] * 3
-    jobs = [*unseen, *launches.unseen(ahead, count, pace)]
-    polls = sum(each.count * (each.alone * _polls(pace, each.step) + load.result) for each in unseen)
-    seconds, (early, late) = _time_left(jobs, pace, waits)
-    late += max(0.0, late - waits[-1]) * _LATE_WITH_LISTS if rare and lists else 0.0
-    in_flight = min(count, load.slots, MOST_IN_FLIGHT, max(1.0, free / load.least_life))
+        occupied = sum(jobs.count * curve.remaining(jobs.step) for jobs in unseen) / slots
+        launches = []
+        for number in ((part + 0.5) / _PARTS * queued + ahead for part in range(_PARTS if queued else 0)):
+            wait = max(number / room.per_second, room.at(begun + number * (1.0 + each + results)))
+            launches.append(max(wait, occupied + max(0.0, number - slots) / slots * turnaround))
+        runs.append(_Run(curve, launches))
+    early, seconds, late = _last_end(runs, schedule, unseen, queued / _PARTS)
+    fewest = queued * (1.0 + _FEWEST_WITH_LISTS + results) if lists else requests[0]
+    turnaround = max(1.0, believed.remaining(0) + believed_life.lateness)
+    in_flight = min(queued, slots, MOST_IN_FLIGHT, max(1.0, room.free / (2.0 + results)))
     return Estimate(
-        requests=requests + polls,
-        requests_range=(count * (1.0 + fewest) + reading, most + reading),
-        polls_per_job=polls_per_job,
-        results=load.result,
+        requests=expected,
+        requests_range=(min(fewest, expected), max(requests[-1], expected)),
+        polls_per_job=believed_life.polls(0),
+        results=results,
         seconds=seconds,
         seconds_range=(early, late),
-        requests_left=max(0.0, spare),
-        fits=needed <= free,
-        in_flight=int(min(math.ceil(in_flight), per_second * launches.turnaround)),
-        lateness=pace.dearer.lateness,
-        learned=load.learned,
-        running=running,
-        waiting=waiting,
+        fits=reading + (queued + ahead) * (1.0 + believed_life.polls(0) + results) <= room.free,
+        in_flight=int(min(math.ceil(in_flight), room.per_second * turnaround)),
+        lateness=believed_life.lateness,
     )
 
 
-def _as_advised(load: Load) -> Pace:
-    """Return the pace of jobs that are polled as often as the service advises."""
-    return Pace(load, load.advised, load.advised, 0.0)
-
-
-def _polls(pace: Pace, step: int) -> float:
-    """Return the polls that a job that ran at a step is expected to take; a plan is more cautious."""
-
-    def expected(schedule: Schedule) -> float:
-        polls = schedule.polls(step)
-        return 1.0 + (polls - 1.0) / schedule.caution if isinstance(schedule, AdvisedSchedule) else polls
-
-    return pace.share * expected(pace.cheaper) + (1.0 - pace.share) * expected(pace.dearer)
-
-
-def _time_left(unseen: Sequence[Unseen], pace: Pace, waits: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Return the seconds until about the last end is seen, and their range.
+class _Schedule:
+    """Know the polls of jobs.
 
     Args:
-        unseen: The jobs, those that are still queued among them.
-        pace: How they are polled.
-        waits: Seconds until the last launch: the fewest, those that the queued jobs are described with, and the most.
+        interval: How many seconds after a poll at an age the next one comes.
     """
-    if not unseen:
-        return 0.0, (0.0, 0.0)
-    shortest, wait, longest = waits
-    # When others need fewer polls than they might, the last jobs are polled as often as the service advises.
-    early, *_ = last_end([each.at_once() for each in unseen], _as_advised(pace.load), [_EARLY])
-    seconds, late = last_end(unseen, pace, [0.5, _LATE])
-    doubt = 1.0 + _DOUBT / math.sqrt(1.0 + pace.load.learned)
-    return seconds, (
-        min(shortest, early) + max(0.0, early - wait) / doubt,
-        max(longest, min(wait, late)) + max(0.0, late - wait) * doubt,
-    )
+
+    def __init__(self, interval: Interval) -> None:
+        self.interval: Interval = functools.cache(lambda step: max(interval(AGES[step]), _NOTHING))
+        #: For each step, a later one, and how many polls come from the one to the other.
+        self.hops: list[tuple[int, float]] = []
+        for step in range(NEVER - 1):
+            wait = self.interval(step)
+            after = max(step + 1, min(step_before(AGES[step] + wait), NEVER - 1))
+            self.hops.append((after, (AGES[after] - AGES[step]) / wait))
+
+    def life(self, curve: Curve) -> _Life:
+        """Return what jobs take whose durations follow a curve."""
+        needed, late = [0.0] * NEVER, [0.0] * NEVER
+        for step in range(NEVER - 2, -1, -1):
+            after, polls = self.hops[step]
+            span = AGES[after] - AGES[step]
+            needed[step] = polls * curve.running(step) + needed[after]
+            unseen = curve.area[after] - curve.area[step] - curve.ended[step] * span
+            late[step] = unseen / max(1.0, polls) + late[after]
+        return _Life(curve, needed, late[0])
 
 
-def last_end(unseen: Sequence[Unseen], pace: Pace, shares: Sequence[float]) -> list[float]:
-    """Return in how many seconds the last end is seen, in each of some ascending shares of the cases.
+@attrs.frozen(eq=False)
+class _Life:
+    """Hold what jobs take: polls from each step on, weighted with the share that still runs, and the lateness."""
 
-    All ends are seen when each job has ended before its latest poll. What is not known of the durations concerns all
-    jobs alike: when one of them has ended early, the others are likelier to. So they count as fewer jobs, the more
-    there are of them for each one that the durations were learned from.
+    curve: Curve
+    needed: Sequence[float]
+    lateness: float
+
+    def polls(self, step: int) -> float:
+        """Return how many polls a job takes that was last seen running at a step."""
+        return max(1.0, self.needed[step] / max(self.curve.running(step), _NOTHING))
+
+
+@attrs.frozen(eq=False)
+class _Run:
+    """Hold a curve, and in how many seconds the parts of the queued jobs are launched if durations follow it."""
+
+    curve: Curve
+    launches: Sequence[float]
+
+
+class _Polls:
+    """Give the polls of jobs alike, in their order.
 
     Args:
-        unseen: The jobs; there is one at the least.
-        pace: How they are polled.
-        shares: The shares.
+        due: When the first one comes.
+        age: The age of the jobs then.
+        schedule: Gives the others.
     """
-    curve, jobs = pace.load.curve, sum(each.count for each in unseen)
-    known = sum(each.count * curve.running(each.step) for each in unseen) / jobs
-    alike = max(_NOTHING, known * (_PRIOR + pace.load.learned)) / jobs
-    wanted = [math.log(share) / (alike * math.log1p(1.0 / alike)) for share in shares]
-    interval, negligible = functools.cache(pace.interval), -_NEGLIGIBLE * wanted[-1] / jobs
-    gains = sorted(itertools.chain.from_iterable(_gains(each, curve, interval, negligible) for each in unseen))
-    found, chance, due = list[float](), jobs * math.log(_NOTHING), 0.0
-    for due, gain in gains:
-        chance += gain
-        while len(found) < len(wanted) and chance >= wanted[len(found)]:
-            found.append(due)
-    return found + [due] * (len(wanted) - len(found))
+
+    def __init__(self, due: float, age: float, schedule: _Schedule) -> None:
+        self._times, self._ages, self._schedule = [due], [age], schedule
+
+    def last(self, time: float) -> tuple[int, float] | None:
+        """Return the age at the last poll by a time, as a step and a part of the next one; None before the first."""
+        times, ages = self._times, self._ages
+        while times[-1] <= time:
+            age = ages[-1]
+            wait = max(self._schedule.interval(step_before(age)), _RESOLUTION * age)
+            times.append(times[-1] + wait)
+            ages.append(age + wait)
+        place = bisect_right(times, time) - 1
+        return _position(ages[place]) if place >= 0 else None
 
 
-def _gains(
-    unseen: Unseen, curve: Curve, interval: Callable[[int, int], float], negligible: float
-) -> Iterator[tuple[float, float]]:
-    """Give the times of polls, and by how much each adds to the logarithm of the chance that all ends are seen.
+def _position(age: float) -> tuple[int, float]:
+    """Return the step before an age, and the part of the way to the next one."""
+    step = step_before(age)
+    after = min(step + 1, NEVER - 1)
+    return step, (age - AGES[step]) / (AGES[after] - AGES[step]) if after > step and age > 0.0 else 0.0
 
-    Args:
-        unseen: The jobs that are polled.
-        curve: How long they take.
-        interval: Says how many seconds after a poll at a step the next one comes, for a group.
-        negligible: The share of jobs that may still run after the last poll.
-    """
-    due, age, before = unseen.due, unseen.age, math.log(_NOTHING)
-    share = 1.0 / max(curve.running(unseen.step), _NOTHING)
-    while True:
-        at = step_before(age)
-        after = min(at + 1, NEVER - 1)
-        part = (age - AGES[at]) / (AGES[after] - AGES[at]) if after > at else 0.0
-        running = share * (1.0 - curve.ended[at] - part * (curve.ended[after] - curve.ended[at]))
-        ended = max(before, math.log(max(1.0 - running, _NOTHING)))
-        yield due, unseen.count * (ended - before)
-        if running < negligible or after == at:
-            return
-        before = ended
-        wait = max(interval(at if AGES[at] >= age else after, unseen.group), _RESOLUTION * age)
-        due, age = due + wait, age + wait
+
+def _last_end(
+    runs: Sequence[_Run], schedule: _Schedule, unseen: Sequence[Unseen], launched: float
+) -> tuple[float, float, float]:
+    """Return early, about and late in how many seconds the last end is seen."""
+    if not unseen and not launched:
+        return 0.0, 0.0, 0.0
+    first = schedule.interval(0)
+    of_running = [_Polls(jobs.due, jobs.age, schedule) for jobs in unseen]
+    of_launched = _Polls(first, first, schedule)
+
+    @functools.cache
+    def chance(place: int, seen: bool) -> float:
+        """Return the chance that by a time all jobs have ended, and that polls have seen it."""
+        time = _time(place)
+        running = []
+        for jobs, polls in zip(unseen, of_running, strict=True):
+            last = polls.last(time) if seen else _position(jobs.age - jobs.due + time)
+            if last is None:
+                return 0.0
+            running.append((jobs.count, jobs.step, *last))
+        launched_ago = [
+            [of_launched.last(time - wait) if seen else _position(time - wait) for wait in run.launches] for run in runs
+        ]
+        total = 0.0
+        for run, positions in zip(runs, launched_ago, strict=True):
+            if None not in positions:
+                total += _all_over(run.curve.ended, [*running, *((launched, 0, *each) for each in positions if each)])
+        return total / len(runs)
+
+    def quantile(share: float, seen: bool = True) -> float:
+        low, high = 0, 16
+        while chance(high, seen) < share and high < _LONGEST:
+            low, high = high, min(2 * high, _LONGEST)
+        return _time(bisect_left(range(high), share, low, key=lambda place: chance(place, seen)))
+
+    # What is observed meanwhile may bring polls forward.
+    return quantile(_EARLY, seen=False), _PLAN + quantile(0.5), _SLACK + quantile(_LATE)
+
+
+def _time(place: int) -> float:
+    """Return the seconds that a place on a scale stands for that is even at first and then grows steadily."""
+    return 5.0 * math.expm1(_RESOLUTION * place)
+
+
+def _all_over(ended: Sequence[float], jobs: Sequence[tuple[float, int, int, float]]) -> float:
+    """Return the chance that all jobs are over, each given by a number, the step it ran at, and its position now."""
+    chance = 1.0
+    for count, step, at, part in jobs:
+        running = 1.0 - ended[step]
+        if running > _NOTHING:
+            over = ended[at] - ended[step]
+            if at < NEVER - 1:
+                over += part * (ended[at + 1] - ended[at])
+            if over <= 0.0:
+                return 0.0
+            chance *= (over / running) ** count
+            if chance < _NOTHING:
+                return 0.0
+    return chance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,10 +14,11 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.planning.durations import DurationModel, step_before
-from cmsapi.jobs.planning.estimate import Estimate, Unseen, estimate
+from cmsapi.jobs.planning.durations import AGES, DurationModel, step_before
+from cmsapi.jobs.planning.estimate import Estimate, Interval, Room, Unseen, estimate
 from cmsapi.jobs.planning.poll_budget import Load, Pace, extra, plan, spare
 from cmsapi.jobs.planning.poll_interval import GROUPS
+from cmsapi.jobs.planning.possible_curves import possible_curves
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.breaker import Breaker
 from cmsapi.jobs.scheduling.exploration import WHY, Exploration, expected_running, kept_for_the_last, likeliest
@@ -29,6 +31,25 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 _READ_LATE = 0.1
 # Shortages that are not further apart than this are one.
 _ONE_SHORTAGE = 300.0
+
+
+@attrs.frozen
+class Outlook:
+    """Say what more jobs would take, and beside what.
+
+    Args:
+        estimate: What they take.
+        requests_left: Requests that there are for jobs that are launched; infinity without a limit.
+        learned: How many ends the durations rest on.
+        running: Jobs of all loads that run.
+        waiting: Jobs of all loads that other fan-outs have still to launch.
+    """
+
+    estimate: Estimate
+    requests_left: float
+    learned: float
+    running: int
+    waiting: int
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -157,8 +178,8 @@ class Planner:
         earlier: int = 0,
         elsewhere: Iterable[tuple[Kind, float]] = (),
         known: LaunchQueue | None = None,
-        unseen: Sequence[Unseen] = (),
-    ) -> Estimate:
+        jobs: Sequence[TrackedJob] = (),
+    ) -> Outlook:
         """Estimate what more jobs of a kind would take.
 
         Args:
@@ -169,35 +190,41 @@ class Planner:
             earlier: Results of an earlier run that are read again.
             elsewhere: Kinds and ages of the jobs that other processes poll.
             known: Launches of these very jobs that are queued already.
-            unseen: Jobs of the same fan-out that run.
+            jobs: Those of the same fan-out that run.
         """
+        # The next plan learns from what was observed since the last one.
+        self.durations[kind].curve()
         now, loads, key = asyncio.get_running_loop().time(), self._loads(known), (kind, policy)
         for other, age in elsewhere:
             load = loads.get((other, policy)) or self._load(other, policy)
             loads[other, policy] = attrs.evolve(load, running=Counter(load.running) + Counter([step_before(age)]))
         running, waiting = (sum(load.count for load in loads.values()), sum(load.queued for load in loads.values()))
         free, returning = self.limiter.free(now), partial(self.limiter.returning, now)
-        left = spare(loads.values(), free)
+        left = max(0.0, spare(loads.values(), free))
         load = loads.pop(key, self._load(*key))
         ahead = load.queued
+        # What the running jobs of the fan-out itself take is theirs.
+        own = (load.least + load.count * load.result) * len(jobs) / max(1, load.count)
         load = attrs.evolve(load, queued=ahead + count, slots=slots)
         pace, *_ = plan([load, *loads.values()], free, returning)
-        return estimate(
-            kind,
-            pace,
-            left,
-            returning,
-            unseen=unseen,
+        interval = _interval(pace)
+        found = estimate(
+            load.curve,
+            possible_curves(kind.initial_duration, self.durations[kind].observed),
+            interval,
+            Room(free=left + own, returning=returning, per_second=self.limiter.per_second),
+            queued=count,
             ahead=ahead,
+            unseen=self._unseen(jobs, interval),
+            slots=slots,
+            results=load.result,
             earlier=earlier,
-            per_second=self.limiter.per_second,
             lists=self.list_reads.may_show_states(kind),
-            running=running,
-            waiting=waiting,
         )
+        return Outlook(found, left, load.learned, running, waiting)
 
     def remaining(
-        self, key: LoadKey, jobs: Iterable[TrackedJob], waiting: int, launches: LaunchQueue | None, *, earlier: int
+        self, key: LoadKey, jobs: Sequence[TrackedJob], waiting: int, launches: LaunchQueue | None, *, earlier: int
     ) -> Estimate:
         """Estimate what the rest of a fan-out takes.
 
@@ -209,41 +236,25 @@ class Planner:
             earlier: Results of an earlier run that are still to be read.
         """
         kind, policy = key
-        pace, unseen = self._paces.get(key), self._unseen(jobs)
-        if waiting or earlier or pace is None:
-            slots = math.inf if launches is None else launches.slots
-            found = self.estimate(kind, policy, waiting, slots=slots, earlier=earlier, known=launches, unseen=unseen)
-        else:
-            # The plan in force is good enough for jobs that run, and takes less time than another one.
-            found = estimate(
-                kind,
-                pace,
-                0.0,
-                lambda span: 0.0,
-                unseen=unseen,
-                ahead=pace.load.queued,
-                earlier=0,
-                per_second=self.limiter.per_second,
-            )
+        slots = math.inf if launches is None else launches.slots
+        found = self.estimate(kind, policy, waiting, slots=slots, earlier=earlier, known=launches, jobs=jobs).estimate
         together = sum(len(page.jobs) for page in self.list_reads.shared())
-        share = sum(each.count for each in unseen if not each.alone) / max(1, together)
-        return attrs.evolve(found, requests=found.requests + share * self.list_reads.expected)
+        paged = sum(self.list_reads.page_of(job) is not None for job in jobs)
+        return attrs.evolve(found, requests=found.requests + paged / max(1, together) * self.list_reads.expected)
 
-    def _unseen(self, jobs: Iterable[TrackedJob]) -> list[Unseen]:
+    def _unseen(self, jobs: Iterable[TrackedJob], interval: Interval) -> list[Unseen]:
         """Count jobs that run by when they were seen last and are polled next."""
         now = asyncio.get_running_loop().time()
         soonest = self.limiter.expected_wait(Priority.POLL, now)
         alike: defaultdict[tuple[int, int, bool], list[tuple[float, float]]] = defaultdict(list)
         for job in jobs:
-            page = self.list_reads.page_of(job)
-            due = self.poll_queue.next_poll(job) if page is None else page.due
-            wait = max(soonest, due - now if due < math.inf else 0.0)
-            alike[job.seen_running, step_before(wait), page is None].append((wait, now + wait - job.started_at))
+            due = now if job in self.polling else job.polled_at + interval(AGES[job.seen_running])
+            wait = max(soonest, due - now)
+            alone = self.list_reads.page_of(job) is None
+            alike[job.seen_running, step_before(wait), alone].append((wait, now + wait - job.started_at))
         return [
-            Unseen(
-                len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), place % GROUPS, alone
-            )
-            for place, ((step, _, alone), each) in enumerate(alike.items())
+            Unseen(len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), alone)
+            for (step, _, alone), each in alike.items()
         ]
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
@@ -282,3 +293,13 @@ class Planner:
 def _last_end(load: Load) -> float:
     """Return in how many seconds the last job is finished, in half of the cases, if all that wait are launched now."""
     return load.curve.last_end(Counter(load.running) + Counter(load.paged) + Counter({0: load.queued}))
+
+
+def _interval(pace: Pace) -> Interval:
+    """Return how many seconds after a poll at an age the next one comes."""
+
+    @functools.cache
+    def interval(step: int) -> float:
+        return fmean(pace.interval(step, group) for group in range(GROUPS))
+
+    return lambda age: interval(step_before(age))

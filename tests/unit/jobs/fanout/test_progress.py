@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Lognormal, Sandbox
+from cmsapi.sandbox import Fixed, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -321,3 +321,30 @@ async def test_a_snapshot_costs_no_more_with_more_items() -> None:
         assert outcomes.progress.waiting >= 9_990
         assert len(outcomes.rows()) == 100
     assert counted == before <= 10
+
+
+@pytest.mark.parametrize("count", [40, 150])
+@pytest.mark.parametrize(
+    "durations",
+    [Fixed(12), Fixed(60), Lognormal(15.0, 0.4), Lognormal(60.0, 0.6)],
+    ids=["12 s", "60 s", "15 s", "1 min"],
+)
+async def test_half_way_the_range_is_narrow_and_holds(durations: Any, count: int) -> None:
+    """When half of the results are in hand, what is left is in the range, which is a few times as long at the most."""
+    sandbox = Sandbox(seed=3, keywords=count, durations=durations)
+    loop = asyncio.get_running_loop()
+    told, at = None, 0.0
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+        async for _ in outcomes:
+            now = outcomes.progress
+            if now.finished >= count / 2 and told is None:
+                told, at = now.seconds_left_range, loop.time()
+                running = [row.job for row in outcomes.rows() if row.job is not None and not row.job.done()]
+                ends = [job.status.eta for job in running]
+                assert all(end is None or now.eta is None or end <= now.eta for end in ends)
+        left = loop.time() - at
+    assert told is not None
+    assert told[0] <= left + 0.01
+    assert left <= told[1] + 0.01
+    assert told[1] <= max(6.0 * left, left + 20.0)
