@@ -54,13 +54,14 @@ RULES: Mapping[str, Rule] = {
         "the last jobs have some requests to themselves",
         {f"{_SCHEDULING}.planner.kept_for_the_last": lambda age, returns: 0.0},
     ),
-    "chance": Rule("one deviation of the number of polls is kept back", {f"{_PLANNING}.poll_budget._CHANCE": 0.0}),
-    "doubt": Rule("more polls are expected while few ends are known", {f"{_PLANNING}.poll_budget._DOUBT": 0.0}),
-    "coming": Rule(
-        "a part of the requests that come back is left to others", {f"{_PLANNING}.poll_budget._COMING": 1.0}
+    "coming": Rule("a part of the requests that come back is left to others", {f"{_PLANNING}.plan._COMING": 1.0}),
+    "patience": Rule(
+        "a job that is older than nearly all others is polled again before it is much older",
+        {f"{_PLANNING}.schedule._PATIENCE": 1e6},
     ),
-    "scouts": Rule(
-        "pages of lists are read early for some of the first jobs", {f"{_PLANNING}.poll_interval._MOST_SCOUTS": 0}
+    "least prior": Rule(
+        "the prior says something of ages that next to no jobs are expected to reach",
+        {f"{_PLANNING}.durations._LEAST_PRIOR": 1e-9},
     ),
     "lists": Rule(
         "one page of a list shows many jobs",

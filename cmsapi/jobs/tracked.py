@@ -173,7 +173,6 @@ class TrackedJob:
         polled_at: Loop time of the last poll, or `started_at` before the first.
         step: Age at the last poll on the scale of ages, rounded up.
         seen_running: Age on that scale at which it was last seen running, rounded down.
-        group: Its group among the jobs of its load; each group may be polled at another price.
         refusals: Early reads of its result that the service refused.
         explored: Whether it was polled to learn on which page of a list it is.
         overdue: Whether it was seen running for far longer than nearly all others, and was reported.
@@ -218,7 +217,6 @@ class TrackedJob:
     polled_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
     step: int = 0
     seen_running: int = 0
-    group: int = 0
     refusals: int = 0
     explored: bool = False
     overdue: bool = False

@@ -15,7 +15,7 @@ from typing import Any
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.planning.durations import NEVER, DurationModel, Seen, step_after, step_before
+from cmsapi.jobs.planning.durations import AGES, NEVER, DurationModel, Seen, step_after, step_before
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.state.store import State
 
@@ -45,7 +45,7 @@ class DurationModels(dict[Kind, DurationModel]):
         model, seen = self[job.kind], job.seen_running
         curve, after = model.last_curve(), max(step_after(age), seen + 1)
         ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[seen])
-        late = curve.lateness(seen, age) * curve.running(seen) / ended
+        late = curve.lateness(AGES[seen], age) * curve.running(seen) / ended
         model.saw_end(seen, after)
         return min(late, age)
 

@@ -35,7 +35,7 @@ Seen: TypeAlias = "Counter[tuple[int, int]]"
 # The guess of the median weighs as much as so many jobs, and the usual spread of the logarithm as much as so many.
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
 # The prior weighs as much as so many jobs in the life table.
-_PRIOR = 25.0
+_PRIOR, _LEAST_PRIOR = 25.0, 0.1
 # This share of the prior has a long tail.
 _TAIL, _TAIL_SPREAD = 0.01, 2.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
@@ -79,17 +79,26 @@ class Curve:
         """Return the share of jobs that still run at a step."""
         return max(0.0, 1.0 - self.ended[step])
 
-    def lateness(self, step: int, age: float) -> float:
-        """Return for how many seconds a job that ran at a step is expected to have been over at an age.
+    def at(self, age: float) -> tuple[float, float]:
+        """Return the share of jobs that are over at an age, and the integral of it from 0; ends are even in a step."""
+        step = step_before(age)
+        past, before = age - AGES[step], self.ended[step]
+        if step == NEVER - 1:
+            return before, self.area[step] + past * before
+        slope = (self.ended[step + 1] - before) / (AGES[step + 1] - AGES[step])
+        return before + past * slope, self.area[step] + past * (before + 0.5 * past * slope)
+
+    def lateness(self, seen: float, age: float) -> float:
+        """Return for how many seconds a job that ran at an age is expected to have been over at a later one.
 
         It counts jobs that still run with 0.
         """
-        at = step_before(age)
-        if at <= step or self.running(step) < _NOTHING:
-            return 0.0 if at <= step else age - AGES[step]
-        beyond = (age - AGES[at]) * self.ended[at]
-        area = self.area[at] - self.area[step] + beyond
-        return max(0.0, area - self.ended[step] * (age - AGES[step])) / self.running(step)
+        if age <= seen:
+            return 0.0
+        (before, area), (_, until) = self.at(seen), self.at(age)
+        if 1.0 - before < _NOTHING:
+            return age - seen
+        return max(0.0, until - area - before * (age - seen)) / (1.0 - before)
 
     def remaining(self, step: int, within: float = math.inf) -> float:
         """Return how many of the next seconds a job that runs at a step is expected to go on for."""
@@ -97,9 +106,8 @@ class Curve:
         if running < _NOTHING:
             return min(AGES[step] * 0.5, within)
         until = min(AGES[step] + within, AGES[-1])
-        end = max(step_before(until), step)
-        whole = AGES[end] - AGES[step] - self.area[end] + self.area[step]
-        return min((whole + (until - AGES[end]) * self.running(end)) / running, within)
+        over = self.at(until)[1] - self.area[step]
+        return min(max(0.0, until - AGES[step] - over) / running, within)
 
     def quantile(self, share: float, step: int = 0) -> float:
         """Return the age at which a share of the jobs that ran at a step is over."""
@@ -241,7 +249,9 @@ class DurationModel:
         prior_running = running = 1.0
         shares = []
         for step, prior in enumerate(self._prior()):
-            hazard = (_PRIOR * prior + ended[step]) / max(_PRIOR * prior_running + exposed[step], _NOTHING)
+            # However few are expected to be left at an age, the prior says something of those that are.
+            weight = max(_PRIOR * prior_running, _LEAST_PRIOR)
+            hazard = (weight * prior / max(prior_running, _NOTHING) + ended[step]) / (weight + exposed[step])
             shares.append(running * min(1.0, hazard))
             running -= shares[-1]
             prior_running -= prior

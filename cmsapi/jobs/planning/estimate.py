@@ -17,8 +17,8 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, step_before
+from cmsapi.jobs.planning.schedule import HOUR
 
-HOUR = 3600.0
 #: A fan-out without `in_flight` has at most so many jobs at a time.
 MOST_IN_FLIGHT = 1000
 # Nine of ten runs end within a range.

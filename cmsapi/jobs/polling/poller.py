@@ -284,7 +284,7 @@ class Poller:
                 self.tasks.start(self._decide(job, result, job.on_review))
             elif (end := end_of(job, observation, result)) is not None:
                 self._finish(job, end)
-        if self.scheduler.planner.stretched and isinstance(result, job.kind.model):
+        if isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
                 self._read_list(Listing(job.kind, parent, 1), job)

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from cmsapi.jobs.planning.durations import Curve, step_before
-from cmsapi.jobs.planning.poll_interval import HOUR
+from cmsapi.jobs.planning.durations import Curve
+from cmsapi.jobs.planning.schedule import HOUR
 from cmsapi.jobs.scheduling.poll_queue import Cohort
 from cmsapi.jobs.tracked import TrackedJob
 
@@ -64,7 +64,8 @@ def likeliest(curve: Curve, cohorts: Sequence[Cohort], now: float) -> tuple[Trac
 
 def expected_running(curve: Curve, job: TrackedJob, now: float) -> float:
     """Return how likely it is that a job that ran at its last poll still runs."""
-    return min(1.0, (1.0 - curve.ended[step_before(now - job.started_at)]) / max(curve.running(job.step), 1e-9))
+    (before, _), (over, _) = curve.at(job.polled_at - job.started_at), curve.at(now - job.started_at)
+    return min(1.0, (1.0 - over) / max(1.0 - before, 1e-9))
 
 
 @attrs.define(eq=False)

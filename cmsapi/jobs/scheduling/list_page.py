@@ -1,13 +1,9 @@
 """When the page of a list is read, which shows the states of many jobs with one request.
 
-A page is read
-
-- when the ends of its jobs have, together and as far as can be expected, been unseen for long enough;
-- when one job is expected to have been over for longer than `max_interval`, which is what counts when few are left;
-- when a job has grown so much older since it was seen that what is believed of it may be wrong.
-
-`max_interval` is a promise for jobs that are polled one by one. A page keeps it where the policy is strict, and where
-it has few jobs, which would be polled that often without the list.
+A page is read when the ends of its jobs have, together and as far as can be expected, been unseen for as long as a
+request is worth: the price that polls have, too, while requests are short. With requests to spare the page has a worth
+of its own, and is read within `max_interval`, or longer where it has many jobs, which is a promise for jobs that are
+polled one by one. Where the policy is strict, `max_interval` is kept always.
 """
 
 from __future__ import annotations
@@ -16,27 +12,24 @@ import bisect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection
 
 import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, Curve, step_before
-from cmsapi.jobs.planning.poll_interval import GROUPS, HOUR, scouting_interval
-from cmsapi.jobs.tracked import LoadKey, TrackedJob
+from cmsapi.jobs.planning.schedule import HOUR
+from cmsapi.jobs.tracked import TrackedJob
 
-# A read of a page is worth so many seconds for which ends are unseen, summed over its jobs, or the square of their
-# number divided by this where that is less. While requests are to spare, ten jobs are then seen about as soon as they
-# would be alone, and forty a few seconds later, for a quarter of a request each.
-_WORTH, _SPARE_WORTH = 80.0, 20.0
-# One job is expected to have been over for no more than so many times `max_interval`.
-_LATE = 1.5
-# A page that never had more jobs than this keeps `max_interval`, while these would keep it alone.
-_FEW = 4
-# Whatever is believed, a job is seen again within this part of the median, or of the age at which it was seen.
-_PART, _GROWTH = 0.5, 0.6
+# With requests to spare, a read of a page is worth so many seconds for which ends are unseen, summed over its jobs, or
+# the square of their number divided by this where that is less. Ten jobs are then seen about as soon as they would be
+# alone, and forty a few seconds later, for a quarter of a request each.
+_WORTH, _SPARE_WORTH = 75.0, 20.0
+# A page that never had more jobs than this keeps `max_interval`, and one that had more a multiple of it.
+_FEW = 8
+# Whatever is believed, a page is read again when a job on it is older by this part of its age.
+_GROWTH = 0.6
 # The number of reads is estimated from the ends within these spans of seconds.
-_SPANS = AGES[::4]
+_SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)
 
 
 @attrs.frozen
@@ -52,23 +45,6 @@ class Listing:
     kind: Kind
     parent: str
     number: int
-
-
-@attrs.frozen
-class Patience:
-    """Say how long the ends of the jobs on a page may stay unseen.
-
-    Args:
-        shortest: Seconds between two reads at the least.
-        longest: Seconds between two reads at the most.
-        one: Seconds for which one job may have been over, as expected.
-        all: The same, summed over all jobs.
-    """
-
-    shortest: float
-    longest: float
-    one: float
-    all: float
 
 
 @attrs.define(eq=False)
@@ -98,82 +74,85 @@ class ListPage:
         """Whether its jobs are polled together; the last of many jobs does not become more urgent than before."""
         return len(self.jobs) > 1 or self.most > _FEW
 
+    def oldest(self, now: float) -> float:
+        """Return the age in seconds of its oldest job."""
+        return max(now - job.started_at for job in self.jobs)
+
     def add(self, job: TrackedJob) -> None:
         """Have a job wait for the next read."""
         self.jobs[job] = None
         self.most = max(self.most, len(self.jobs))
 
-    def time(self, now: float, curve: Curve, stretched: Collection[LoadKey], scarcity: float) -> None:
+    def time(self, now: float, curve: Curve, price: float | None) -> None:
         """Set when to read it next, unless it is being read.
 
         Args:
             now: Time of the loop.
             curve: How long such jobs take.
-            stretched: The loads whose jobs are polled more rarely than the service advises.
-            scarcity: By what factor a request is worth more than with requests to spare.
+            price: What a request costs, in seconds for which ends are unseen; None with requests to spare.
         """
         if self.reading:
             return
-        patience = self._patience(stretched, scarcity)
         # Jobs of nearly the same age count as one of several times the weight.
-        alike = Counter((job.seen_running, round(job.started_at)) for job in self.jobs)
+        alike = Counter((round(job.polled_at - job.started_at), round(job.started_at)) for job in self.jobs)
 
-        def worth_it(quarters: int) -> bool:
-            at, late = now + quarters / 4.0, 0.0
-            for (step, since), count in alike.items():
-                lateness = curve.lateness(step, at - since)
-                if lateness >= patience.one:
-                    return True
-                late += count * lateness
-            return late >= patience.all
+        def when(worth: float) -> float:
+            def is_worth(quarters: int) -> bool:
+                at = now + quarters / 4.0
+                return sum(count * curve.lateness(seen, at - since) for (seen, since), count in alike.items()) >= worth
 
-        worth = now + bisect.bisect_left(range(4 * int(HOUR)), True, key=worth_it) / 4.0
-        median, longest, slack = curve.quantile(0.5), patience.longest, math.sqrt(scarcity)
-        latest = min(job.polled_at + min(longest, slack * _longest_wait(job, median)) for job in self.jobs)
+            return now + bisect.bisect_left(range(4 * int(HOUR)), True, key=is_worth) / 4.0
+
+        first = min(job.polled_at for job in self.jobs)
+        worth = min(when(self._spare_worth), first + self._longest)
+        if price is not None:
+            worth = max(worth, when(price))
+        # What is believed may be wrong of jobs that are this much older than when they were seen.
+        ages = [(job.polled_at, job.polled_at - job.started_at) for job in self.jobs]
+        older = min((at + _GROWTH * age for at, age in ages if age > 0.0), default=math.inf)
+        strict = first + self._strict
         # A launch does not put the read off, or launches one by one would do so again and again.
         seen = max((job.polled_at for job in self.jobs if job.polled_at > job.started_at), default=-math.inf)
-        self.due = max(now, max(self.asked_at, seen) + patience.shortest, min(worth, latest))
+        self.due = max(now, max(self.asked_at, seen) + self._shortest, min(worth, older, strict))
 
-    def reads(self, curve: Curve, stretched: Collection[LoadKey]) -> float:
-        """Estimate how many reads its jobs still take, with requests to spare.
-
-        Args:
-            curve: How long such jobs take.
-            stretched: The loads whose jobs are polled more rarely than the service advises.
-        """
-        patience = self._patience(stretched, 1.0)
+    def reads(self, curve: Curve, price: float | None) -> float:
+        """Estimate how many reads its jobs still take within an hour at a price."""
+        spare_worth, longest, shortest, strict = self._spare_worth, self._longest, self._shortest, self._strict
         counts = Counter(job.seen_running for job in self.jobs)
         # The last read comes after the last end.
         reads, running = 0.5, float(len(self.jobs))
         for since, until in itertools.pairwise(_SPANS):
             left = sum(count * _share_left(curve, step, until) for step, count in counts.items())
             # Ends come evenly over a short span, so that the mean of the lateness is half of the interval.
-            late = min(patience.all, patience.one * max(1.0, left))
-            interval = math.sqrt(2.0 * late * (until - since) / max(running - left, 1e-9))
-            reads += min(1.0, running) * (until - since) / max(patience.shortest, min(patience.longest, interval))
+            each = math.sqrt(2.0 * (until - since) / max(running - left, 1e-9))
+            interval = min(longest, each * math.sqrt(spare_worth))
+            if price is not None:
+                interval = max(interval, each * math.sqrt(price))
+            reads += min(1.0, running) * (until - since) / max(shortest, min(strict, interval))
             running = left
         return reads
 
-    def _patience(self, stretched: Collection[LoadKey], scarcity: float) -> Patience:
-        # Clients with different policies may wait for jobs on one page: the least patient one decides.
+    @property
+    def _shortest(self) -> float:
+        return min(job.settings.policy.min_interval for job in self.jobs)
+
+    @property
+    def _longest(self) -> float:
+        """Seconds between two reads at the most, with requests to spare: more where there are many jobs."""
+        return min(job.settings.policy.max_interval for job in self.jobs) * max(1.0, self.most / _FEW)
+
+    @property
+    def _strict(self) -> float:
+        """Seconds between two reads at the most, whatever there is to spare."""
         policies = {job.settings.policy for job in self.jobs}
-        spare = [policy for policy in policies if (self.listing.kind, policy) not in stretched]
-        kept = [policy.max_interval for policy in spare if policy.budget == "strict" or self.most <= _FEW]
-        return Patience(
-            shortest=min(policy.min_interval for policy in policies),
-            longest=min(kept, default=math.inf),
-            one=scarcity * _LATE * min(policy.max_interval for policy in policies),
-            all=scarcity * min(_WORTH, self.most**2 / _SPARE_WORTH if spare else math.inf),
-        )
+        return min((policy.max_interval for policy in policies if policy.budget == "strict"), default=math.inf)
+
+    @property
+    def _spare_worth(self) -> float:
+        """Seconds for which ends may be unseen, summed over its jobs, with requests to spare."""
+        return min(_WORTH, self.most**2 / _SPARE_WORTH)
 
 
 def _share_left(curve: Curve, step: int, span: float) -> float:
     """Return the share of the jobs that ran at a step and still run after a span of seconds."""
     return curve.running(step_before(AGES[step] + span)) / max(curve.running(step), 1e-9)
-
-
-def _longest_wait(job: TrackedJob, median: float) -> float:
-    """Return how many seconds a job may wait for its next poll, whatever is believed of the end."""
-    if job.group >= GROUPS:
-        return scouting_interval(job.group)
-    return max(_PART * median, _GROWTH * (job.polled_at - job.started_at))

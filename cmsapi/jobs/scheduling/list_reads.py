@@ -72,8 +72,6 @@ class ListReads:
         self._stretched: Collection[LoadKey] = ()
         #: How many requests the jobs on pages are expected to take, with requests to spare.
         self.expected: float = 0.0
-        # By what factor a request is worth more than then.
-        self._scarcity = 1.0
         self._durations = durations
         self._rng = rng
         self._hurry = hurry
@@ -118,27 +116,23 @@ class ListReads:
         """Give the pages whose jobs are polled together."""
         return (page for page in self.pages.values() if page.shared)
 
-    def allot(self, free: float) -> float:
-        """Return how many of the requests that the hour admits now the jobs on pages take."""
-        pages = list(self.shared())
-        self.expected = sum(page.reads(self._curve(page), self._stretched) for page in pages)
-        paged = sum(len(page.jobs) for page in pages)
-        share = max(1.0, _SURE * free * paged / sum(map(len, self._jobs.values()))) if paged else math.inf
-        # The number of reads falls with the root of what one is worth.
-        self._scarcity = max(1.0, self.expected / share) ** 2
-        return min(self.expected, share)
+    def reads(self, price: float | None) -> float:
+        """Estimate how many requests the jobs on pages take at a price."""
+        return sum(page.reads(self._curve(page), price) for page in self.shared())
 
-    def replan(self, now: float, stretched: Collection[LoadKey]) -> None:
+    def replan(self, now: float, stretched: Collection[LoadKey], price: float | None) -> None:
         """Set anew when to read each page, and poll a few jobs to find more pages where that pays.
 
         Args:
             now: Time of the loop.
             stretched: The loads whose jobs are polled more rarely than the service advises.
+            price: What a request costs, in seconds for which ends are unseen; None with requests to spare.
         """
         self._stretched = stretched
+        self.expected = self.reads(price)
         self._explore(now)
         for page in self.shared():
-            page.time(now, self._curve(page), stretched, self._scarcity)
+            page.time(now, self._curve(page), price)
 
     # What lists show
 
@@ -192,8 +186,8 @@ class ListReads:
 
     def wants(self, job: TrackedJob, parent: str) -> bool:
         """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
-        key = (job.kind, parent)
-        if self._show_states.get(job.kind) is False or job.load_key not in self._stretched or key in self._met:
+        key, known = (job.kind, parent), self._show_states.get(job.kind)
+        if known is False or key in self._met or not (known or job.load_key in self._stretched):
             return False
         if not self._has_unlisted(2) or self._found_a_list < _WORTHWHILE:
             return False
@@ -224,7 +218,7 @@ class ListReads:
         states = self._show_states
         if not any(states.values()) or self._found_a_list < _WORTHWHILE:
             return
-        lost = [job for job in self._unlisted() if states.get(job.kind) and job.load_key in self._stretched]
+        lost = [job for job in self._unlisted() if states.get(job.kind)]
         asked = sum(job.explored and (job.why == _EXPLORING or job in self._polling) for job in lost)
         at_a_time = max(1, round(_AT_A_TIME * len(lost) / self._found_a_list))
         # One poll shows the list of a job, if any does.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,9 +15,9 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, DurationModel, step_before
 from cmsapi.jobs.planning.estimate import Estimate, Interval, Room, Unseen, estimate
-from cmsapi.jobs.planning.poll_budget import Load, Pace, extra, plan, spare
-from cmsapi.jobs.planning.poll_interval import GROUPS
+from cmsapi.jobs.planning.plan import Load, extra, plan, spare
 from cmsapi.jobs.planning.possible_curves import possible_curves
+from cmsapi.jobs.planning.schedule import Schedule
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.breaker import Breaker
 from cmsapi.jobs.scheduling.exploration import WHY, Exploration, expected_running, kept_for_the_last, likeliest
@@ -78,55 +77,60 @@ class Planner:
     extra: float = attrs.field(default=math.inf, init=False)
     #: The loads whose jobs are polled more rarely than the service advises.
     stretched: set[LoadKey] = attrs.field(factory=set, init=False)
-    _paces: dict[LoadKey, Pace] = attrs.field(factory=dict, init=False)
+    _schedules: dict[LoadKey, Schedule] = attrs.field(factory=dict, init=False)
     _explorations: dict[LoadKey, Exploration] = attrs.field(factory=dict, init=False)
     _breakers: dict[LoadKey, Breaker] = attrs.field(factory=dict, init=False)
     # When polls of a load were last planned to be rare.
     _short: dict[LoadKey, float] = attrs.field(factory=dict, init=False)
 
-    def replan(self, now: float) -> list[tuple[LoadKey, Pace]]:
-        """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
+    def replan(self, now: float) -> list[tuple[LoadKey, int, float]]:
+        """Plan anew, and return the loads whose polls have become rarer than the service advises.
+
+        Each comes with its number of jobs, and the seconds between a launch and the first poll.
+        """
         self.planned_at = now
         for durations in self.durations.values():
             durations.curve()
         loads = self._loads()
-        last_end = max(map(_last_end, loads.values()), default=0.0)
-        room = self.limiter.free(now, last_end)
-        free = room - self.list_reads.allot(room)
-        oldest = max((self.poll_queue.oldest(key, now) for key in loads), default=0.0)
-        kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if oldest else 0.0
-        paces = plan(list(loads.values()), free, partial(self.limiter.returning, now), kept)
-        self._paces = dict(zip(loads, paces, strict=True))
-        before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
-        stretched = [key for key in self.stretched if not loads[key].strict]
-        self._breakers = {key: self._breakers.get(key) or Breaker() for key in stretched}
+        room = self.limiter.free(now, max(map(_last_end, loads.values()), default=0.0))
+        alone = [self.poll_queue.oldest(key, now) for key in loads]
+        oldest = max([*alone, *(page.oldest(now) for page in self.list_reads.shared())], default=0.0)
+        kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if loads else 0.0
+        returning = partial(self.limiter.returning, now)
+        found = plan(list(loads.values()), room, returning, kept, self.list_reads.reads)
+        self._schedules = dict(zip(loads, found.schedules, strict=True))
+        before = self.stretched
+        self.stretched = {key for key, schedule in self._schedules.items() if schedule.stretched}
+        short = [key for key in self.stretched if not loads[key].strict]
+        self._breakers = {key: self._breakers.get(key) or Breaker() for key in short}
         self.poll_queue.replan(self.interval)
-        self._explore(now, loads, free)
-        self.list_reads.replan(now, self.stretched)
+        self.list_reads.replan(now, self.stretched, found.price)
+        free = room - self.list_reads.expected
+        self._explore(now, loads, free, kept)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
-            self.admission.serve(spare(loads.values(), room - self.list_reads.expected), lives)
+            self.admission.serve(spare(loads.values(), free) - kept, lives)
         throttled = []
         for key in self.stretched:
             last, self._short[key] = self._short.get(key, -math.inf), now
             if now - last > _ONE_SHORTAGE and key not in before:
-                throttled.append((key, self._paces[key]))
+                throttled.append((key, loads[key].count, self.interval(key, 0)))
         return throttled
 
-    def interval(self, key: LoadKey, step: int, group: int) -> float:
-        """Return how many seconds the jobs of a group wait after a poll at a step."""
-        pace, policy, breaker = self._paces.get(key), key[1], self._breakers.get(key)
+    def interval(self, key: LoadKey, step: int) -> float:
+        """Return how many seconds the jobs of a load wait after a poll at a step."""
+        schedule, breaker = self._schedules.get(key), self._breakers.get(key)
         if breaker is not None and breaker.open:
             return math.inf
         # A load that the last plan did not know is new; the next plan comes within a second.
-        return pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
+        return schedule.intervals[step] if schedule is not None else key[1].max_interval
 
-    def _explore(self, now: float, loads: Mapping[LoadKey, Load], free: float) -> None:
+    def _explore(self, now: float, loads: Mapping[LoadKey, Load], free: float, kept: float) -> None:
         """Have a few jobs polled now whose polls are rarer than the service advises."""
-        self.extra = extra(loads.values(), free) if self.stretched else math.inf
+        self.extra = extra(loads.values(), free, kept) if self.stretched else math.inf
         running = sum(sum(load.running.values()) for load in loads.values())
         before, self._explorations = self._explorations, {}
-        for key, breaker in self._breakers.items():
+        for key in self.stretched:
             load = loads[key]
             age, cohorts = self.poll_queue.oldest(key, now), self.poll_queue.cohorts(key)
             exploration = self._explorations[key] = before.get(key) or Exploration(age=age)
@@ -134,7 +138,7 @@ class Planner:
             exploration.allow(age, share, self.limiter.first_return(now), load.learned)
             for job in exploration.jobs(load.curve, cohorts, now):
                 self.poll_queue.set(job, now, WHY)
-            if breaker.open and now >= breaker.probe_at:
+            if (breaker := self._breakers.get(key)) is not None and breaker.open and now >= breaker.probe_at:
                 self._probe(breaker, load, cohorts, now)
 
     def _probe(self, breaker: Breaker, load: Load, cohorts: Sequence[Cohort], now: float) -> None:
@@ -206,8 +210,11 @@ class Planner:
         # What the running jobs of the fan-out itself take is theirs.
         own = (load.least + load.count * load.result) * len(jobs) / max(1, load.count)
         load = attrs.evolve(load, queued=ahead + count, slots=slots)
-        pace, *_ = plan([load, *loads.values()], free, returning)
-        interval = _interval(pace)
+        schedule = plan([load, *loads.values()], free, returning).schedules[0]
+
+        def interval(age: float) -> float:
+            return schedule.intervals[step_before(age)]
+
         found = estimate(
             load.curve,
             possible_curves(kind.initial_duration, self.durations[kind].observed),
@@ -293,13 +300,3 @@ class Planner:
 def _last_end(load: Load) -> float:
     """Return in how many seconds the last job is finished, in half of the cases, if all that wait are launched now."""
     return load.curve.last_end(Counter(load.running) + Counter(load.paged) + Counter({0: load.queued}))
-
-
-def _interval(pace: Pace) -> Interval:
-    """Return how many seconds after a poll at an age the next one comes."""
-
-    @functools.cache
-    def interval(step: int) -> float:
-        return fmean(pace.interval(step, group) for group in range(GROUPS))
-
-    return lambda age: interval(step_before(age))

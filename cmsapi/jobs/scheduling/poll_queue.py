@@ -22,8 +22,8 @@ from cmsapi.jobs.tracked import LoadKey, TrackedJob
 # Polls that are due within so many seconds of each other are begun together.
 _SLOT = 0.05
 
-#: Says how many seconds the jobs of a load wait after a poll at a step, for each group.
-Interval: TypeAlias = Callable[[LoadKey, int, int], float]
+#: Says how many seconds the jobs of a load wait after a poll at a step.
+Interval: TypeAlias = Callable[[LoadKey, int], float]
 
 
 @attrs.define(eq=False)
@@ -31,12 +31,12 @@ class Cohort:
     """Hold jobs that wait equally long after their last poll, in the order of those polls.
 
     Args:
-        key: The load whose pace it follows, the step of the last poll on the scale of ages, and the group.
+        key: The load, and the step of the last poll on the scale of ages.
         interval: Seconds to wait.
         jobs: The jobs.
     """
 
-    key: tuple[LoadKey, int, int]
+    key: tuple[LoadKey, int]
     interval: float
     jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
 
@@ -70,8 +70,8 @@ class PollQueue:
 
     def __init__(self) -> None:
         # Before the first plan every poll is as late as the policy allows.
-        self._interval: Interval = lambda key, step, group: key[1].max_interval
-        self._cohorts: dict[tuple[LoadKey, int, int], Cohort] = {}
+        self._interval: Interval = lambda key, step: key[1].max_interval
+        self._cohorts: dict[tuple[LoadKey, int], Cohort] = {}
         # Jobs with a time of their own, by it; entries of jobs that have left or got another time stay until then.
         self._own: list[tuple[float, int, TrackedJob]] = []
         self._order = itertools.count()
@@ -82,7 +82,7 @@ class PollQueue:
     def enter_cohort(self, job: TrackedJob) -> None:
         """Have a job wait in the cohort of its last poll."""
         self.remove(job)
-        key = (job.load_key, job.step, job.group)
+        key = (job.load_key, job.step)
         cohort = self._cohorts.get(key)
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(key, self._interval(*key))
@@ -145,7 +145,7 @@ class PollQueue:
     def running(self) -> defaultdict[LoadKey, Counter[int]]:
         """Count the jobs of each load by the step of their last poll."""
         counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for (key, step, _), cohort in self._cohorts.items():
+        for (key, step), cohort in self._cohorts.items():
             counts[key][step] += len(cohort.jobs)
         for (key, step), count in self._counts.items():
             if count:
@@ -154,7 +154,7 @@ class PollQueue:
 
     def cohorts(self, key: LoadKey) -> list[Cohort]:
         """Return the cohorts of a load."""
-        return [cohort for (load, _, _), cohort in self._cohorts.items() if load == key]
+        return [cohort for (load, _), cohort in self._cohorts.items() if load == key]
 
     def oldest(self, key: LoadKey, now: float) -> float:
         """Return the age in seconds of about the oldest job in the cohorts of a load, 0 without one."""

@@ -1,7 +1,7 @@
 """Have each job of an account polled when it is best.
 
 All jobs of an account on one event loop share one scheduler, because they share one budget. It learns how long jobs
-take (`durations`), plans how often to poll (`planner`, `poll_budget`), keeps when each job is due (`poll_queue`,
+take (`durations`), plans how often to poll (`planner`, `plan`), keeps when each job is due (`poll_queue`,
 `list_reads`), lets launches wait that do not fit (`admission`), and sets one timer for the earliest poll. An account
 whose jobs have no waiters has no timer.
 """
@@ -19,7 +19,6 @@ from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.planning.durations import step_after
-from cmsapi.jobs.planning.poll_interval import Groups
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.overdue import OverdueJobs
@@ -79,7 +78,6 @@ class Scheduler:
             polling=self._polling,
             admission=self.admission,
         )
-        self._groups = Groups(rng)
         self._crowded_until = -math.inf
         self._changed = True
         self._timer = Timer(self._on_time)
@@ -102,7 +100,6 @@ class Scheduler:
         elif at_once:
             self._poll_queue.set(job, _now(), "it has not been polled yet")
         else:
-            job.group = self._groups.first(job, self.durations[job.kind].ends)
             self.list_reads.place(job)
         self._reset_timer()
 
@@ -149,7 +146,6 @@ class Scheduler:
         self.planner.saw(job, finished=False)
         self._overdue.saw_running(job, now)
         job.polled_at, job.step = now, step_after(age)
-        job.group = self._groups.following(job.group, age)
         # A job stays on its page of a list, which gets its next time when all of it has been seen.
         if self._ends_poll(job) and self.list_reads.page_of(job) is None:
             self.list_reads.displace(job)
@@ -269,8 +265,8 @@ class Scheduler:
 
     def _replan(self, now: float) -> None:
         self._changed = False
-        for key, pace in self.planner.replan(now):
-            event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.interval(0, 0))
+        for key, jobs, interval in self.planner.replan(now):
+            event = Throttled(kind=key[0].name.value, jobs=jobs, interval=interval)
             scheduled = itertools.chain.from_iterable(self._jobs.values())
             Hooks.joined({job.callbacks.hooks for job in scheduled if job.load_key == key})(event)
 

@@ -63,12 +63,15 @@ def curves(draw: st.DrawFn) -> Curve:
 
 
 def over_time(curve: Curve, step: int, age: float) -> float:
-    """Integrate the share of jobs that are over from a step to an age, as if none ended since the last step."""
+    """Integrate the share of jobs that are over from a step to an age; ends are even within a step."""
     at, whole = step, 0.0
     while at + 1 < NEVER and AGES[at + 1] <= age:
         whole += 0.5 * (curve.ended[at] + curve.ended[at + 1]) * (AGES[at + 1] - AGES[at])
         at += 1
-    return whole + curve.ended[at] * (age - AGES[at])
+    past, rise = age - AGES[at], 0.0
+    if at + 1 < NEVER:
+        rise = (curve.ended[at + 1] - curve.ended[at]) / (AGES[at + 1] - AGES[at])
+    return whole + past * (curve.ended[at] + 0.5 * past * rise)
 
 
 def of_two_sorts() -> DurationModel:
@@ -149,7 +152,7 @@ def test_lateness_and_remaining_time_are_times(
     """A job is late by no more than the time since it ran, and goes on for no more than was asked about; both grow."""
     curve = learned(seen).curve()
     shorter, longer = sorted((first, second))
-    late = [curve.lateness(step, AGES[step] + span) for span in (0.0, shorter, longer)]
+    late = [curve.lateness(AGES[step], AGES[step] + span) for span in (0.0, shorter, longer)]
     goes_on = [curve.remaining(step, span) for span in (0.0, shorter, longer)]
     assert late[0] == goes_on[0] == 0.0
     for earlier, later in ((0, 1), (1, 2)):
@@ -171,7 +174,7 @@ def test_lateness_and_remaining_time_are_areas(curve: Curve, step: int, span: fl
     if running > 1e-3:
         late = (over - curve.ended[step] * span) / running
         goes_on = (inside - AGES[step] - over_time(curve, step, inside)) / running
-        assert curve.lateness(step, age) == pytest.approx(late, rel=1e-6, abs=1e-3)
+        assert curve.lateness(AGES[step], age) == pytest.approx(late, rel=1e-6, abs=1e-3)
         assert curve.remaining(step, span) == pytest.approx(min(span, goes_on), rel=1e-6, abs=1e-3)
 
 
@@ -179,15 +182,15 @@ def test_lateness_and_remaining_time_are_areas(curve: Curve, step: int, span: fl
 @given(curves(), steps, st.floats(0.0, 1.0))
 def test_nothing_is_late_that_ran_later(curve: Curve, step: int, share: float) -> None:
     """At an age at which a job was still running it is late by nothing."""
-    assert curve.lateness(step, share * AGES[step]) == 0.0
+    assert curve.lateness(AGES[step], share * AGES[step]) == 0.0
 
 
 def test_what_runs_on_when_all_are_over_is_taken_to_end_now_or_in_half_its_age() -> None:
     """Where no job should run, one that does was over at once when it is late, and goes on for half its age."""
     curve = Curve.of([0.0, *([1.0] * (NEVER - 1))])
     for step in (1, 30):
-        assert curve.lateness(step, AGES[step] + 7.0) == pytest.approx(7.0)
-        assert curve.lateness(step, AGES[step]) == curve.lateness(step, 0.5 * AGES[step]) == 0.0
+        assert curve.lateness(AGES[step], AGES[step] + 7.0) == pytest.approx(7.0)
+        assert curve.lateness(AGES[step], AGES[step]) == curve.lateness(AGES[step], 0.5 * AGES[step]) == 0.0
         assert curve.remaining(step) == pytest.approx(0.5 * AGES[step])
         assert curve.remaining(step, 0.1) == 0.1
 

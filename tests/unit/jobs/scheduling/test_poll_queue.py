@@ -23,7 +23,7 @@ TOGETHER = 0.05
 def even(seconds: float) -> PollQueue:
     """Make a queue in which all jobs wait equally long."""
     poll_queue = PollQueue()
-    poll_queue.replan(lambda key, step, group: seconds)
+    poll_queue.replan(lambda key, step: seconds)
     return poll_queue
 
 
@@ -42,20 +42,20 @@ class NaiveQueue(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 100.0
-        self.gaps: dict[tuple[LoadKey, int, int], float] = {}
+        self.gaps: dict[tuple[LoadKey, int], float] = {}
         self.factor = 10.0
         self.poll_queue = PollQueue()
         self.poll_queue.replan(self.gap)
         self.inside: dict[TrackedJob, Entry] = {}
 
-    def gap(self, key: LoadKey, step: int, group: int) -> float:
+    def gap(self, key: LoadKey, step: int) -> float:
         """Plan the wait after a poll."""
-        return max(key[1].min_interval, self.factor * (1 + step % 5) - group)
+        return max(key[1].min_interval, self.factor * (1 + step % 5))
 
     def due(self, job: TrackedJob) -> float:
         """Say when a job is due, from the plain list."""
         entry = self.inside[job]
-        return entry.polled_at + self.gaps[job.load_key, job.step, job.group] if entry.in_cohort else entry.own
+        return entry.polled_at + self.gaps[job.load_key, job.step] if entry.in_cohort else entry.own
 
     @initialize()
     def nothing_yet(self) -> None:
@@ -65,14 +65,13 @@ class NaiveQueue(RuleBasedStateMachine):
     @rule(
         ago=st.sampled_from([0.0, 3.0, 40.0]),
         step=st.integers(0, 1),
-        group=st.integers(0, 1),
         policy=st.sampled_from([ADVISED, SLOW]),
     )
-    def enter_cohort(self, ago: float, step: int, group: int, policy: PollPolicy) -> None:
+    def enter_cohort(self, ago: float, step: int, policy: PollPolicy) -> None:
         """A job waits for its next poll, after a poll that may be long ago."""
-        job = tracked_job(policy=policy, polled_at=self.now - ago, step=step, group=group)
+        job = tracked_job(policy=policy, polled_at=self.now - ago, step=step)
         self.inside[job] = Entry(job.polled_at, in_cohort=True)
-        self.gaps.setdefault((job.load_key, step, group), self.gap(job.load_key, step, group))
+        self.gaps.setdefault((job.load_key, step), self.gap(job.load_key, step))
         self.poll_queue.enter_cohort(job)
 
     @rule(wait=st.floats(0.0, 60.0))
