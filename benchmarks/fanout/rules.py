@@ -54,7 +54,10 @@ RULES: Mapping[str, Rule] = {
         "the last jobs have some requests to themselves",
         {f"{_SCHEDULING}.planner.kept_for_the_last": lambda age, returns: 0.0},
     ),
-    "coming": Rule("a part of the requests that come back is left to others", {f"{_PLANNING}.plan._COMING": 1.0}),
+    "coming": Rule(
+        "a part of the requests that come back is left to others",
+        {f"{_PLANNING}.plan.COMING": 1.0, f"{_SCHEDULING}.planner.COMING": 1.0},
+    ),
     "patience": Rule(
         "a job that is older than nearly all others is polled again before it is much older",
         {f"{_PLANNING}.schedule._PATIENCE": 1e6},

@@ -54,7 +54,7 @@ class DurationModels(dict[Kind, DurationModel]):
         model = self[job.kind]
         if not job.age_known or model.ends < 1:
             return None
-        return job.started_at + model.last_curve().quantile(0.5, job.seen_running)
+        return job.started_at + model.curve().quantile(0.5, job.seen_running)
 
 
 class DurationStore:

@@ -22,7 +22,7 @@ from cmsapi.jobs.planning.schedule import HOUR
 #: A fan-out without `in_flight` has at most so many jobs at a time.
 MOST_IN_FLIGHT = 1000
 # Nine of ten runs end within a range.
-_EARLY, _LATE = 0.02, 0.95
+_EARLY, _LATE = 0.005, 0.97
 # Where one request for a list shows many jobs, each takes so many polls at the least.
 _FEWEST_WITH_LISTS = 0.5
 # Queued jobs are reckoned with in so many parts, times and ages in steps that grow by so much.

@@ -26,8 +26,10 @@ from cmsapi.jobs.planning.schedule import HOUR, PRICES, Schedule, advised, price
 
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
 _FEWEST_POLLS = 1.06
-# A request that comes back later may be used by another client.
-_COMING = 0.9
+#: A request that comes back later may be used by another client.
+COMING = 0.9
+# Jobs whose polls cannot become rarer may take so many times more than expected, before any end was seen.
+_STRICT_DOUBT = 4.0
 
 #: Tells how many requests come back within a span of seconds.
 Returning: TypeAlias = Callable[[float], float]
@@ -86,12 +88,16 @@ class Load:
     @property
     def least_life(self) -> float:
         """Requests that one more job must take, from its launch to its result."""
-        return self.life(self.at(self.dearest))
+        return self.life(self.at(self.dearest)) * self._doubt
 
     @property
     def least(self) -> float:
         """Polls that the running jobs must take."""
-        return self.polls(self.at(self.dearest))
+        return self.polls(self.at(self.dearest)) * self._doubt
+
+    @property
+    def _doubt(self) -> float:
+        return 1.0 + _STRICT_DOUBT / (1.0 + self.learned) if self.strict else 1.0
 
     def at(self, place: int | None) -> Schedule:
         """Return the schedule at the place of a price: at None the advised one, then the dearer the rarer.
@@ -179,7 +185,7 @@ def plan(
     spans = [load.curve.remaining(step) for load in loads for step in load.running]
     # After so many seconds nearly all of the jobs are finished.
     horizon = max([*spans, *(load.curve.quantile(0.97) for load in loads)], default=0.0)
-    coming = _COMING * returning(horizon)
+    coming = COMING * returning(horizon)
     first_return = bisect.bisect_left(range(int(HOUR)), True, key=lambda span: returning(span) > 0)
 
     def needs(place: int | None, span: float = HOUR) -> float:

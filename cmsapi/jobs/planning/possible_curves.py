@@ -21,7 +21,7 @@ _GUESS_SPREAD = 1.2
 # The spreads of the logarithm that are thought of, and how likely each is before anything was observed.
 _SPREADS = {0.1: 1.0, 0.2: 1.0, 0.35: 2.0, 0.6: 2.0, 1.0: 1.0, 1.6: 0.1}
 # Ages count the less the further they are from the oldest one that was observed, in logarithms.
-_NEAR = 0.25
+_NEAR = 0.5
 # The lognormal weighs as much as so many jobs in the life table.
 _WEIGHT = 10.0
 # So many ends are of no kind that is thought of.

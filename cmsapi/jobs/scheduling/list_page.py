@@ -23,11 +23,11 @@ from cmsapi.jobs.tracked import TrackedJob
 # With requests to spare, a read of a page is worth so many seconds for which ends are unseen, summed over its jobs, or
 # the square of their number divided by this where that is less. Ten jobs are then seen about as soon as they would be
 # alone, and forty a few seconds later, for a quarter of a request each.
-_WORTH, _SPARE_WORTH = 75.0, 20.0
+_WORTH, _SPARE_WORTH = 60.0, 20.0
 # A page that never had more jobs than this keeps `max_interval`, and one that had more a multiple of it.
 _FEW = 8
-# Whatever is believed, a page is read again when a job on it is older by this part of its age.
-_GROWTH = 0.6
+# Whatever is believed, a page is read again when a job on it is older by this part of the median, or of its age.
+_PART, _GROWTH = 0.5, 0.6
 # The number of reads is estimated from the ends within these spans of seconds.
 _SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)
 
@@ -108,8 +108,8 @@ class ListPage:
         if price is not None:
             worth = max(worth, when(price))
         # What is believed may be wrong of jobs that are this much older than when they were seen.
-        ages = [(job.polled_at, job.polled_at - job.started_at) for job in self.jobs]
-        older = min((at + _GROWTH * age for at, age in ages if age > 0.0), default=math.inf)
+        least = _PART * curve.quantile(0.5)
+        older = min(job.polled_at + max(least, _GROWTH * (job.polled_at - job.started_at)) for job in self.jobs)
         strict = first + self._strict
         # A launch does not put the read off, or launches one by one would do so again and again.
         seen = max((job.polled_at for job in self.jobs if job.polled_at > job.started_at), default=-math.inf)

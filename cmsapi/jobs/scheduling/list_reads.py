@@ -18,8 +18,8 @@ from cmsapi.jobs.scheduling.list_page import Listing, ListPage
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import JobKey, LoadKey, TrackedJob
 
-# Reads are a matter of chance: pages take no more than this share of the requests that are there for their jobs.
-_SURE = 0.75
+# Reads may take this much more than expected by chance, and this many times more before any end was seen.
+_CHANCE, _DOUBT = 2.0, 2.0
 # Finding a list takes two requests. It is expected to show ten of the jobs, until some were found, and has to show
 # three.
 _EXPECTED, _WORTHWHILE = 10.0, 3.0
@@ -118,7 +118,7 @@ class ListReads:
 
     def reads(self, price: float | None) -> float:
         """Estimate how many requests the jobs on pages take at a price."""
-        return sum(page.reads(self._curve(page), price) for page in self.shared())
+        return sum(page.reads(self._curve(page), price) * self._doubt(page) for page in self.shared())
 
     def replan(self, now: float, stretched: Collection[LoadKey], price: float | None) -> None:
         """Set anew when to read each page, and poll a few jobs to find more pages where that pays.
@@ -198,6 +198,9 @@ class ListReads:
 
     def _curve(self, page: ListPage) -> Curve:
         return self._durations[page.listing.kind].last_curve()
+
+    def _doubt(self, page: ListPage) -> float:
+        return _CHANCE * (1.0 + _DOUBT / (1.0 + self._durations[page.listing.kind].ends))
 
     def _has_unlisted(self, count: int) -> bool:
         """Tell whether so many jobs run that lists may show, and whose pages are not known."""

@@ -15,7 +15,7 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, DurationModel, step_before
 from cmsapi.jobs.planning.estimate import Estimate, Interval, Room, Unseen, estimate
-from cmsapi.jobs.planning.plan import Load, extra, plan, spare
+from cmsapi.jobs.planning.plan import COMING, Load, extra, plan, spare
 from cmsapi.jobs.planning.possible_curves import possible_curves
 from cmsapi.jobs.planning.schedule import Schedule
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
@@ -30,6 +30,8 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 _READ_LATE = 0.1
 # Shortages that are not further apart than this are one.
 _ONE_SHORTAGE = 300.0
+# Other programs that use the key are reckoned with for so many times as long as the jobs are expected to take.
+_LONGER = 3.0
 
 
 @attrs.frozen
@@ -92,7 +94,7 @@ class Planner:
         for durations in self.durations.values():
             durations.curve()
         loads = self._loads()
-        room = self.limiter.free(now, max(map(_last_end, loads.values()), default=0.0))
+        room = self.limiter.free(now, _LONGER * max(map(_last_end, loads.values()), default=0.0))
         alone = [self.poll_queue.oldest(key, now) for key in loads]
         oldest = max([*alone, *(page.oldest(now) for page in self.list_reads.shared())], default=0.0)
         kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if loads else 0.0
@@ -109,7 +111,10 @@ class Planner:
         self._explore(now, loads, free, kept)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
-            self.admission.serve(spare(loads.values(), free) - kept, lives)
+            # What comes back before such jobs end can be used for their last polls and their results.
+            soon = min((load.curve.quantile(0.25) for load in loads.values() if load.queued), default=0.0)
+            coming = COMING * returning(soon)
+            self.admission.serve(spare(loads.values(), free) + coming - kept, lives)
         throttled = []
         for key in self.stretched:
             last, self._short[key] = self._short.get(key, -math.inf), now

@@ -3,6 +3,9 @@
 Jobs of one kind whose last polls came at the same age form a cohort, in the order of those polls, and wait equally
 long: a cohort is due when its first job is. A job that does not fit into a cohort (an early poll, a repeat after a
 failure) has a time of its own.
+
+Jobs that were launched together are drawn into several cohorts, and those wait a little longer than each other where
+that keeps to the advice of the service, so that the polls do not all come at the same moment (specification 8, rule 5).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import heapq
 import itertools
 import math
 import operator
+import random
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
@@ -21,6 +25,8 @@ from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
 # Polls that are due within so many seconds of each other are begun together.
 _SLOT = 0.05
+# Between the shortest and the longest advised interval, each draw from -2 to 2 changes an interval by this part.
+_DRAWS, _PART = (-2, -1, 0, 1, 2), 0.1
 
 #: Says how many seconds the jobs of a load wait after a poll at a step.
 Interval: TypeAlias = Callable[[LoadKey, int], float]
@@ -31,12 +37,12 @@ class Cohort:
     """Hold jobs that wait equally long after their last poll, in the order of those polls.
 
     Args:
-        key: The load, and the step of the last poll on the scale of ages.
+        key: The load, the step of the last poll on the scale of ages, and what was drawn.
         interval: Seconds to wait.
         jobs: The jobs.
     """
 
-    key: tuple[LoadKey, int]
+    key: tuple[LoadKey, int, int]
     interval: float
     jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
 
@@ -66,12 +72,17 @@ class Cohort:
 
 
 class PollQueue:
-    """Keep the due times of all jobs of an account."""
+    """Keep the due times of all jobs of an account.
 
-    def __init__(self) -> None:
+    Args:
+        rng: Source of chance.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
         # Before the first plan every poll is as late as the policy allows.
         self._interval: Interval = lambda key, step: key[1].max_interval
-        self._cohorts: dict[tuple[LoadKey, int], Cohort] = {}
+        self._cohorts: dict[tuple[LoadKey, int, int], Cohort] = {}
         # Jobs with a time of their own, by it; entries of jobs that have left or got another time stay until then.
         self._own: list[tuple[float, int, TrackedJob]] = []
         self._order = itertools.count()
@@ -82,10 +93,10 @@ class PollQueue:
     def enter_cohort(self, job: TrackedJob) -> None:
         """Have a job wait in the cohort of its last poll."""
         self.remove(job)
-        key = (job.load_key, job.step)
+        key = (job.load_key, job.step, self._rng.choice(_DRAWS))
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(key, self._interval(*key))
+            cohort = self._cohorts[key] = Cohort(key, self._wait(*key))
         cohort.add(job)
         job.cohort, job.why = cohort, ""
 
@@ -120,7 +131,7 @@ class PollQueue:
         """Set all intervals anew."""
         self._interval = interval
         for key, cohort in self._cohorts.items():
-            cohort.interval = interval(*key)
+            cohort.interval = self._wait(*key)
 
     def earliest(self) -> float:
         """Return when something is due next, infinity when nothing is."""
@@ -145,7 +156,7 @@ class PollQueue:
     def running(self) -> defaultdict[LoadKey, Counter[int]]:
         """Count the jobs of each load by the step of their last poll."""
         counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for (key, step), cohort in self._cohorts.items():
+        for (key, step, _), cohort in self._cohorts.items():
             counts[key][step] += len(cohort.jobs)
         for (key, step), count in self._counts.items():
             if count:
@@ -154,11 +165,17 @@ class PollQueue:
 
     def cohorts(self, key: LoadKey) -> list[Cohort]:
         """Return the cohorts of a load."""
-        return [cohort for (load, _), cohort in self._cohorts.items() if load == key]
+        return [cohort for (load, _, _), cohort in self._cohorts.items() if load == key]
 
     def oldest(self, key: LoadKey, now: float) -> float:
         """Return the age in seconds of about the oldest job in the cohorts of a load, 0 without one."""
         return max((now - cohort.first.started_at for cohort in self.cohorts(key)), default=0.0)
+
+    def _wait(self, key: LoadKey, step: int, draw: int) -> float:
+        interval, policy = self._interval(key, step), key[1]
+        if interval > policy.max_interval:
+            return interval
+        return min(policy.max_interval, max(policy.min_interval, interval * (1.0 + _PART * draw)))
 
     def _due_own(self, now: float) -> Iterator[tuple[float, TrackedJob]]:
         """Give the jobs with a time of their own that are due; each has to be taken out before the next one."""

@@ -65,7 +65,7 @@ class Scheduler:
         self._jobs: dict[JobKey, list[TrackedJob]] = {}
         self.admission: Admission = Admission(self._hurry, self._jobs)
         self._polling: set[TrackedJob] = set()
-        self._poll_queue = PollQueue()
+        self._poll_queue = PollQueue(rng)
         self.list_reads: ListReads = ListReads(
             self._jobs, self._polling, self._poll_queue, self.durations, rng, self._hurry
         )

@@ -38,7 +38,7 @@ def seen_through(
         age = rng.choice(durations)
         model.saw_end(step_before(0.9 * age), step_after(age))
     ends = {tracked_job(target=str(number), age_known=True): duration for number, duration in enumerate(durations)}
-    cohort = Cohort((next(iter(ends)).load_key, 0), math.inf)
+    cohort = Cohort((next(iter(ends)).load_key, 0, 0), math.inf)
     for job in ends:
         cohort.add(job)
     exploration, now, lost = Exploration(age=0.0), 0.0, 0.0

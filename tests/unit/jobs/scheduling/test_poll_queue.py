@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from typing import Any
 
 import attrs
 import pytest
@@ -20,9 +22,17 @@ SLOW = PollPolicy(min_interval=30.0, max_interval=60.0)
 TOGETHER = 0.05
 
 
-def even(seconds: float) -> PollQueue:
+class Middle(random.Random):
+    """Draw the lot in the middle, which changes no interval."""
+
+    def choice(self, lots: Any) -> Any:
+        """Draw a lot."""
+        return lots[len(lots) // 2]
+
+
+def even(seconds: float, rng: random.Random | None = None) -> PollQueue:
     """Make a queue in which all jobs wait equally long."""
-    poll_queue = PollQueue()
+    poll_queue = PollQueue(rng or Middle())
     poll_queue.replan(lambda key, step: seconds)
     return poll_queue
 
@@ -44,7 +54,7 @@ class NaiveQueue(RuleBasedStateMachine):
         self.now = 100.0
         self.gaps: dict[tuple[LoadKey, int], float] = {}
         self.factor = 10.0
-        self.poll_queue = PollQueue()
+        self.poll_queue = PollQueue(Middle())
         self.poll_queue.replan(self.gap)
         self.inside: dict[TrackedJob, Entry] = {}
 
@@ -153,3 +163,15 @@ def test_jobs_due_together_are_begun_together_but_not_too_soon(gap: float, taken
     for polled_at in (0.0, 0.04):
         poll_queue.enter_cohort(tracked_job(polled_at=polled_at))
     assert len(poll_queue.take(gap)) == taken
+
+
+def test_equal_intervals_are_spread_as_far_as_the_service_advises() -> None:
+    """Jobs polled together wait for times between the two advised intervals, and rarer polls for what was planned."""
+    for planned, shortest, longest in ((7.0, 5.6, 8.4), (5.0, 5.0, 6.0), (10.0, 8.0, 10.0), (30.0, 30.0, 30.0)):
+        poll_queue = even(planned, random.Random(0))
+        jobs = [tracked_job() for _ in range(40)]
+        for job in jobs:
+            poll_queue.enter_cohort(job)
+        waits = {round(poll_queue.next_poll(job) - job.polled_at, 9) for job in jobs}
+        assert (min(waits), max(waits)) == (shortest, longest)
+        assert len(waits) > 1 or planned > ADVISED.max_interval
