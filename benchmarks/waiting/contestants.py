@@ -15,10 +15,11 @@ import anyio
 import anyio.lowlevel
 
 import cmsapi
+from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -153,6 +154,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self.polls = 0
+        self.hooks = Hooks()
         self._scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
         self._jobs: list[TrackedJob] = []
 
@@ -160,24 +162,28 @@ class Schedule:
         """Begin to poll so many jobs."""
         caller: Any = None
         settings, now = PollSettings(caller, PollPolicy()), asyncio.get_running_loop().time()
-        callbacks = PollCallbacks(Hooks(), self._poll, self._never, self._never)
         kind = KINDS[JobKind.KEYWORD_ANALYSIS]
         for number in range(jobs):
             job = TrackedJob(kind, _IDS[number], JobHistory(now, fresh=True), settings)
             self._jobs.append(job)
-            self._scheduler.add(job, callbacks)
+            self._scheduler.add(job, self)
 
     async def end(self) -> None:
         """Stop polling."""
         for job in self._jobs:
             self._scheduler.drop(job)
 
-    def _poll(self, job: TrackedJob) -> None:
+    def poll(self, job: TrackedJob, why: str) -> None:
         """Find a job running as soon as it is polled."""
         self.polls += 1
         asyncio.get_running_loop().call_soon(self._scheduler.saw_running, job)
 
-    def _never(self, *_: object) -> None:
+    def read_list(self, listing: Listing, job: TrackedJob) -> None:
+        """Refuse to read a page: no list shows these jobs."""
+        raise NotImplementedError
+
+    def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
+        """Refuse to show a document: none is read for another reason."""
         raise NotImplementedError
 
 

@@ -166,7 +166,7 @@ class TrackedJob:
         poll: The poll under way.
         deciding: Whether `on_review` is deciding.
         acquiring: Whether its entry in the journal is being acquired.
-        callbacks: What polls it while it is scheduled; only the scheduler uses it.
+        scheduled: Whether the scheduler has it polled.
         was_scheduled: Whether it is scheduled or was once; its polls teach nothing before that.
         started_at: Loop time from which its age counts.
         age_known: Whether `started_at` is the time of its launch, so that its end tells how long such jobs take.
@@ -176,9 +176,6 @@ class TrackedJob:
         refusals: Early reads of its result that the service refused.
         explored: Whether it was polled to learn on which page of a list it is.
         overdue: Whether it was seen running for far longer than nearly all others, and was reported.
-        due: A time for its next poll besides the one of its cohort, or None.
-        why: Why then; empty once it waits in a cohort.
-        cohort: The cohort of the poll queue in which it waits, or None; only the queue uses it.
     """
 
     kind: Kind
@@ -210,7 +207,7 @@ class TrackedJob:
     deciding: bool = False
     acquiring: bool = False
 
-    callbacks: Any = None
+    scheduled: bool = False
     was_scheduled: bool = False
     started_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
     age_known: bool = False
@@ -220,9 +217,6 @@ class TrackedJob:
     refusals: int = 0
     explored: bool = False
     overdue: bool = False
-    due: float | None = None
-    why: str = ""
-    cohort: Any = None
 
     def __repr__(self) -> str:
         word = f" ({markup.plain(self.word)})" if self.word else ""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from cmsapi.errors import CMSError, StateError
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.tracked import Record, TrackedJob
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -23,22 +21,10 @@ class EntryClaims:
 
     Args:
         journal: The journal with the entries.
-        tasks: Runs what waits for an entry.
-        schedule: Has a job polled whose entry is held, or tries again to hold it.
-        unsubscribe: Stops polling a job that no caller waits for any more.
     """
 
-    def __init__(
-        self,
-        journal: LaunchJournal,
-        tasks: BackgroundTasks,
-        schedule: Callable[[TrackedJob], None],
-        unsubscribe: Callable[[TrackedJob], None],
-    ) -> None:
+    def __init__(self, journal: LaunchJournal) -> None:
         self._journal = journal
-        self._tasks = tasks
-        self._schedule = schedule
-        self._unsubscribe = unsubscribe
 
     async def held_elsewhere(self, job: TrackedJob) -> bool:
         """Tell whether another process that shares the state polls a job; its end shows in the journal."""
@@ -55,16 +41,13 @@ class EntryClaims:
             self._journal.leases.release_later(record)
         return not mine
 
-    def begin(self, job: TrackedJob, record: Record) -> None:
-        """Begin to wait for the entry of a job, unless that is under way."""
-        if not job.acquiring:
-            job.acquiring = True
-            self._tasks.start(self._acquire(job, record)).add_done_callback(lambda task: self._begin_anew(job, task))
-
-    async def _acquire(self, job: TrackedJob, record: Record) -> None:
-        """Have a job polled once no other process polls it.
+    async def acquire(self, job: TrackedJob, record: Record) -> None:
+        """Wait until no other process polls a job.
 
         It is polled without its entry when the state cannot be reached: two streams of polls are better than none.
+
+        Raises:
+            CMSError: It cannot be told whose journal it is.
         """
         try:
             await self._journal.open(job.settings.read_user)
@@ -75,23 +58,9 @@ class EntryClaims:
         except StateError as error:
             logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
             record.pollable = True
-        except CMSError as error:
-            # It cannot be told whose journal it is.
-            job.wake(error)
-            self._unsubscribe(job)
-            if job.has_subscribers:
-                # Events, listeners and review hooks outlast a request that failed.
-                await asyncio.sleep(job.settings.policy.max_interval)
+        except CMSError:
+            raise
         except Exception:
             # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
             logger.exception("Journal unavailable; polling %r anyway", job)
             record.pollable = True
-        finally:
-            job.acquiring = False
-        self._schedule(job)
-
-    def _begin_anew(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
-        """Begin again after other code has cancelled that, perhaps before it began; the end of the client does, too."""
-        if acquiring.cancelled():
-            job.acquiring = False
-            asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)

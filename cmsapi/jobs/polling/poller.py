@@ -16,6 +16,7 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError
+from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
@@ -29,13 +30,15 @@ from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
 from cmsapi.jobs.polling.time_limit import end_subscriptions
 from cmsapi.jobs.scheduling.list_page import Listing
-from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
 from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched, UnlistedState
 from cmsapi.ratelimit.limiter import Priority
+
+# Why a poll comes that is not due.
+_ASKED = "the program asks for it"
 
 
 class Poller:
@@ -57,9 +60,7 @@ class Poller:
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
-        self._claims = EntryClaims(self.journal, self.tasks, self._schedule, self.unsubscribe)
-        self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
-        self._callbacks = PollCallbacks(self.hooks, self.poll, self.show, self._read_list)
+        self._claims = EntryClaims(self.journal)
         self._closed = False
         # The words that are not listed and were reported.
         self._reported: set[tuple[Kind, str | None]] = set()
@@ -150,7 +151,7 @@ class Poller:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
         try:
-            await result_of(self._begin_poll(job, Priority.INTERACTIVE))
+            await result_of(self._begin_poll(job, Priority.INTERACTIVE, _ASKED))
         except CMSError as error:
             raise error.fresh() from error
 
@@ -188,7 +189,7 @@ class Poller:
         if observation.phase is Phase.SUCCEEDED:
             self._note(job, observation)
         else:
-            self._on_response(job, observation, document, "the program asks for it")
+            self._on_response(job, observation, document, _ASKED)
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""
@@ -196,13 +197,34 @@ class Poller:
             return
         record = job.record
         if record is not None and not record.pollable:
-            self._claims.begin(job, record)
+            if not job.acquiring:
+                job.acquiring = True
+                self.tasks.start(self._acquire(job, record)).add_done_callback(partial(self._forget_acquiring, job))
             return
-        self.scheduler.add(job, self._callbacks, at_once=job.polls == 0 and not job.history.fresh)
+        self.scheduler.add(job, self, at_once=job.polls == 0 and not job.history.fresh)
+
+    async def _acquire(self, job: TrackedJob, record: Record) -> None:
+        """Have a job polled once this client holds its entry."""
+        try:
+            await self._claims.acquire(job, record)
+        except CMSError as error:
+            job.wake(error)
+            self.unsubscribe(job)
+            if job.has_subscribers:
+                # Events, listeners and review hooks outlast a request that failed.
+                await asyncio.sleep(job.settings.policy.max_interval)
+        job.acquiring = False
+        self._schedule(job)
+
+    def _forget_acquiring(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
+        """Begin again after other code has cancelled that, perhaps before it began; the end of the client does, too."""
+        if acquiring.cancelled():
+            job.acquiring = False
+            asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)
 
     # Polls
 
-    def poll(self, job: TrackedJob) -> None:
+    def poll(self, job: TrackedJob, why: str) -> None:
         """Begin to poll a job because it is due, unless another process polls it by now."""
         if job.record is not None and not self.journal.leases.holds(job.record):
             self.scheduler.drop(job)
@@ -210,13 +232,17 @@ class Poller:
             return
         # Between the end of a client and that of its poller a timer may still fire; closing tells the waiters.
         with contextlib.suppress(ClientClosedError):
-            self._begin_poll(job, Priority.POLL)
+            self._begin_poll(job, Priority.POLL, why)
 
-    def _begin_poll(self, job: TrackedJob, priority: Priority) -> asyncio.Task[None]:
+    def read_list(self, listing: Listing, job: TrackedJob) -> None:
+        """Begin to read a page of a list on which several jobs are, with the settings of one of them."""
+        start_read(self.scheduler.list_reads, self.tasks, listing, job)
+
+    def _begin_poll(self, job: TrackedJob, priority: Priority, why: str) -> asyncio.Task[None]:
         if job.poll is None:
             reason = ""
             if self.registry.subscribed.get(job, self.hooks).wants(JobObserved.level):
-                reason = self.scheduler.why_now(job) if priority is Priority.POLL else "the program asks for it"
+                reason = why or self.scheduler.why_interval(job)
             self.scheduler.polling(job)
             # A copy, because a listener or a hook that asks for this may run in that very context.
             context = job.context.copy() if job.context is not None else None
@@ -287,7 +313,7 @@ class Poller:
         if isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
-                self._read_list(Listing(job.kind, parent, 1), job)
+                self.read_list(Listing(job.kind, parent, 1), job)
 
     def _schedule_after(self, job: TrackedJob, observation: Observation) -> None:
         """Have the scheduler learn what a poll has shown, and plan the next one."""

@@ -83,7 +83,7 @@ def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = 
     if waiter.done() or limit is None:
         return
     early = _began(job) + limit > loop.time() + _CLOCK_ERROR
-    unpolled = job.polls == polls and job.callbacks is not None and loop.time() < until
+    unpolled = job.polls == polls and job.scheduled and loop.time() < until
     if early or unpolled or (timeout is None and job.deciding):
         # This timer may outlast its waiter, but not for long.
         delay = job.settings.policy.max_interval

@@ -45,7 +45,7 @@ class ListReads:
 
     def __init__(
         self,
-        jobs: Mapping[JobKey, Sequence[TrackedJob]],
+        jobs: Mapping[JobKey, Collection[TrackedJob]],
         polling: Collection[TrackedJob],
         poll_queue: PollQueue,
         durations: Mapping[Kind, DurationModel],
@@ -104,7 +104,7 @@ class ListReads:
             del self.pages[page.listing]
         elif not page.shared:
             (other,), page.due = page.jobs, math.inf
-            if other not in self._polling and other.cohort is None:
+            if other not in self._polling and not self._poll_queue.waits(other):
                 self._poll_queue.enter_cohort(other)
 
     def page_of(self, job: TrackedJob) -> ListPage | None:
@@ -154,7 +154,7 @@ class ListReads:
         shown = [job for key in keys for job in self._jobs.get(key, ())]
         self.found += sum(self.page_of(job) is None for job in shown)
         for job in shown:
-            if job not in self._polling and (job.due is None or job.why == _EXPLORING):
+            if job not in self._polling and self._poll_queue.why(job) in (None, _EXPLORING):
                 self.displace(job)
                 self.place(job)
         self._hurry()
@@ -222,7 +222,7 @@ class ListReads:
         if not any(states.values()) or self._found_a_list < _WORTHWHILE:
             return
         lost = [job for job in self._unlisted() if states.get(job.kind)]
-        asked = sum(job.explored and (job.why == _EXPLORING or job in self._polling) for job in lost)
+        asked = sum(job.explored and (self._poll_queue.why(job) == _EXPLORING or job in self._polling) for job in lost)
         at_a_time = max(1, round(_AT_A_TIME * len(lost) / self._found_a_list))
         # One poll shows the list of a job, if any does.
         new = [

@@ -71,6 +71,21 @@ class Cohort:
             yield due, self.first
 
 
+@attrs.frozen
+class OwnTime:
+    """Hold the time at which a job is due that is in no cohort.
+
+    Args:
+        due: The time.
+        why: Why then.
+        counted: The load, and the step of the age at which it was last seen running.
+    """
+
+    due: float
+    why: str
+    counted: tuple[LoadKey, int]
+
+
 class PollQueue:
     """Keep the due times of all jobs of an account.
 
@@ -83,11 +98,12 @@ class PollQueue:
         # Before the first plan every poll is as late as the policy allows.
         self._interval: Interval = lambda key, step: key[1].max_interval
         self._cohorts: dict[tuple[LoadKey, int, int], Cohort] = {}
+        # The cohort in which a job waits, or its own time.
+        self._cohort_of: dict[TrackedJob, Cohort] = {}
+        self._own_of: dict[TrackedJob, OwnTime] = {}
         # Jobs with a time of their own, by it; entries of jobs that have left or got another time stay until then.
         self._own: list[tuple[float, int, TrackedJob]] = []
         self._order = itertools.count()
-        # The load and step under which each of them is counted, and how many there are of each.
-        self._counted: dict[TrackedJob, tuple[LoadKey, int]] = {}
         self._counts: Counter[tuple[LoadKey, int]] = Counter()
 
     def enter_cohort(self, job: TrackedJob) -> None:
@@ -98,34 +114,39 @@ class PollQueue:
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(key, self._wait(*key))
         cohort.add(job)
-        job.cohort, job.why = cohort, ""
+        self._cohort_of[job] = cohort
 
     def set(self, job: TrackedJob, due: float, why: str) -> None:
         """Have a job wait until a time of its own."""
         self.remove(job)
-        job.due, job.why = due, why
+        own = self._own_of[job] = OwnTime(due, why, (job.load_key, job.seen_running))
         heapq.heappush(self._own, (due, next(self._order), job))
-        counted = self._counted[job] = (job.load_key, job.seen_running)
-        self._counts[counted] += 1
+        self._counts[own.counted] += 1
 
     def remove(self, job: TrackedJob) -> None:
         """Take a job out of the queue."""
-        job.due = None
-        if (counted := self._counted.pop(job, None)) is not None:
-            self._counts[counted] -= 1
-        cohort: Cohort | None = job.cohort
-        if cohort is not None:
-            job.cohort = None
+        if (own := self._own_of.pop(job, None)) is not None:
+            self._counts[own.counted] -= 1
+        if (cohort := self._cohort_of.pop(job, None)) is not None:
             del cohort.jobs[job]
             if not cohort.jobs:
                 del self._cohorts[cohort.key]
 
     def next_poll(self, job: TrackedJob) -> float:
         """Return when a job is due, infinity when it does not wait here."""
-        cohort: Cohort | None = job.cohort
-        if cohort is not None:
+        if (cohort := self._cohort_of.get(job)) is not None:
             return job.polled_at + cohort.interval
-        return job.due if job.due is not None else math.inf
+        own = self._own_of.get(job)
+        return own.due if own is not None else math.inf
+
+    def waits(self, job: TrackedJob) -> bool:
+        """Tell whether a job waits here."""
+        return job in self._cohort_of or job in self._own_of
+
+    def why(self, job: TrackedJob) -> str | None:
+        """Say why a job has a time of its own, None when it has none."""
+        own = self._own_of.get(job)
+        return own.why if own is not None else None
 
     def replan(self, interval: Interval) -> None:
         """Set all intervals anew."""
@@ -137,20 +158,23 @@ class PollQueue:
         """Return when something is due next, infinity when nothing is."""
         return min([self._earliest_own(), *(cohort.due for cohort in self._cohorts.values())])
 
-    def take(self, now: float, room: float = math.inf) -> list[TrackedJob]:
+    def take(self, now: float, room: float = math.inf) -> dict[TrackedJob, str]:
         """Take out the jobs that are due, first those that have been due for longest.
 
         Args:
             now: The time.
             room: At most so many.
+
+        Returns:
+            The jobs, each with why it had a time of its own, or an empty string.
         """
-        taken: list[TrackedJob] = []
+        taken: dict[TrackedJob, str] = {}
         cohorts = [cohort.due_jobs(now) for cohort in self._cohorts.values() if cohort.due <= now + _SLOT]
         for _, job in heapq.merge(self._due_own(now), *cohorts, key=operator.itemgetter(0)):
             if len(taken) >= room:
                 break
+            taken[job] = self.why(job) or ""
             self.remove(job)
-            taken.append(job)
         return taken
 
     def running(self) -> defaultdict[LoadKey, Counter[int]]:
@@ -184,6 +208,6 @@ class PollQueue:
 
     def _earliest_own(self) -> float:
         own = self._own
-        while own and own[0][2].due != own[0][0]:
+        while own and ((time := self._own_of.get(own[0][2])) is None or time.due != own[0][0]):
             heapq.heappop(own)
         return own[0][0] if own else math.inf

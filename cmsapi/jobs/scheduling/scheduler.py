@@ -20,10 +20,10 @@ from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.planning.durations import step_after
 from cmsapi.jobs.scheduling.admission import Admission
+from cmsapi.jobs.scheduling.job_poller import JobPoller
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.overdue import OverdueJobs
 from cmsapi.jobs.scheduling.planner import Planner
-from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
@@ -61,8 +61,8 @@ class Scheduler:
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
         self._overdue = OverdueJobs(self.durations)
-        # The scheduled jobs, and those among them that are being polled.
-        self._jobs: dict[JobKey, list[TrackedJob]] = {}
+        # The scheduled jobs and what polls them, and those among them that are being polled.
+        self._jobs: dict[JobKey, dict[TrackedJob, JobPoller]] = {}
         self.admission: Admission = Admission(self._hurry, self._jobs)
         self._polling: set[TrackedJob] = set()
         self._poll_queue = PollQueue(rng)
@@ -86,14 +86,14 @@ class Scheduler:
 
     # Jobs
 
-    def add(self, job: TrackedJob, callbacks: PollCallbacks, *, at_once: bool = False) -> None:
+    def add(self, job: TrackedJob, poller: JobPoller, *, at_once: bool = False) -> None:
         """Have a job polled from now on, for the first time at once if it may be finished."""
-        if job.callbacks is not None:
+        if job.scheduled:
             return
         if not job.was_scheduled:
             job.note_start(_now())
-        job.was_scheduled, job.callbacks = True, callbacks
-        self._jobs.setdefault(job.key, []).append(job)
+        job.was_scheduled = job.scheduled = True
+        self._jobs.setdefault(job.key, {})[job] = poller
         self._changed = True
         if job.poll is not None:
             self._polling.add(job)
@@ -105,13 +105,13 @@ class Scheduler:
 
     def drop(self, job: TrackedJob) -> None:
         """Poll a job no more."""
-        if job.callbacks is not None:
-            job.callbacks = None
+        if job.scheduled:
+            job.scheduled = False
             self._polling.discard(job)
             # A job without waiters needs none of the requests.
             self.planner.answered(job, finished=True)
             same = self._jobs[job.key]
-            same.remove(job)
+            del same[job]
             if not same:
                 del self._jobs[job.key]
             self.list_reads.displace(job)
@@ -120,7 +120,7 @@ class Scheduler:
 
     def change(self, job: TrackedJob, settings: PollSettings) -> None:
         """Poll a job with other settings from now on."""
-        waits = job.callbacks is not None and job not in self._polling
+        waits = job.scheduled and job not in self._polling
         if waits:
             self.list_reads.displace(job)
         job.settings = settings
@@ -130,7 +130,7 @@ class Scheduler:
 
     def polling(self, job: TrackedJob) -> None:
         """Note that a poll of a job has begun."""
-        if job.callbacks is not None:
+        if job.scheduled:
             self.list_reads.displace(job)
             self._polling.add(job)
 
@@ -186,7 +186,7 @@ class Scheduler:
 
     def hasten(self, job: TrackedJob, why: str) -> None:
         """Have a job polled as soon as the policy allows it."""
-        if job.callbacks is not None and job not in self._polling:
+        if job.scheduled and job not in self._polling:
             self.list_reads.displace(job)
             self._poll_queue.set(job, max(_now(), job.polled_at + job.settings.policy.min_interval), why)
             self._reset_timer()
@@ -194,7 +194,7 @@ class Scheduler:
     def ask_again(self, job: TrackedJob) -> None:
         """Have a job polled again whose end is in doubt: after as long as the doubt has lasted, or when it counts."""
         lasting, policy = job.history.lasting, job.settings.policy
-        if job.callbacks is not None and lasting is not None:
+        if job.scheduled and lasting is not None:
             now = _now()
             self.list_reads.displace(job)
             left = lasting.left(policy, now, seen=job.history.seen)
@@ -206,10 +206,10 @@ class Scheduler:
 
     def show(self, kind: Kind, target: str, document: Model, sent_at: float) -> None:
         """Show the jobs of a target a document that was read for another reason, and asked for at a loop time."""
-        for job in tuple(self._jobs.get((kind, target), ())):
-            # A callback may end other jobs of the target. A poll takes in what it reads itself.
-            if job.callbacks is not None and job not in self._polling:
-                job.callbacks.show(job, document, sent_at)
+        for job, poller in tuple(self._jobs.get((kind, target), {}).items()):
+            # What one shows may end other jobs of the target. A poll takes in what it reads itself.
+            if job.scheduled and job not in self._polling:
+                poller.show(job, document, sent_at)
 
     # What is known
 
@@ -224,7 +224,7 @@ class Scheduler:
 
     def next_poll(self, job: TrackedJob) -> float | None:
         """Return the loop time of the next poll of a job, None when none is planned."""
-        if job.callbacks is None or job in self._polling:
+        if not job.scheduled or job in self._polling:
             return None
         page = self.list_reads.page_of(job)
         earliest = min(self._poll_queue.next_poll(job), page.due if page is not None else math.inf)
@@ -238,19 +238,16 @@ class Scheduler:
     def _why(self, job: TrackedJob) -> str:
         if job in self._polling:
             return "it is being polled"
-        if job.callbacks is None:
+        if not job.scheduled:
             return "it has no waiters"
-        if job.due is not None:
-            return job.why
+        if (why := self._poll_queue.why(job)) is not None:
+            return why
         if (page := self.list_reads.page_of(job)) is not None:
             return f"one request for the list of its page shows {len(page.jobs)} jobs"
-        return self._why_interval(job)
+        return self.why_interval(job)
 
-    def why_now(self, job: TrackedJob) -> str:
-        """Say why a poll of a job that is due begins now."""
-        return job.why or self._why_interval(job)
-
-    def _why_interval(self, job: TrackedJob) -> str:
+    def why_interval(self, job: TrackedJob) -> str:
+        """Say why a job that has no time of its own is polled as often as it is."""
         policy = job.settings.policy
         if job.load_key in self.planner.stretched:
             jobs = sum(map(len, self._jobs.values()))
@@ -267,8 +264,8 @@ class Scheduler:
         self._changed = False
         for key, jobs, interval in self.planner.replan(now):
             event = Throttled(kind=key[0].name.value, jobs=jobs, interval=interval)
-            scheduled = itertools.chain.from_iterable(self._jobs.values())
-            Hooks.joined({job.callbacks.hooks for job in scheduled if job.load_key == key})(event)
+            scheduled = itertools.chain.from_iterable(same.items() for same in self._jobs.values())
+            Hooks.joined({poller.hooks for job, poller in scheduled if job.load_key == key})(event)
 
     def _count_poll(self, kind: Kind, *, wasted: bool) -> Tally:
         """Count a poll of a job; it is wasted unless it found the job finished."""
@@ -281,7 +278,7 @@ class Scheduler:
         """Note that a poll has ended, and tell whether its job is still scheduled."""
         self._changed = True
         self._polling.discard(job)
-        if job.callbacks is None:
+        if not job.scheduled:
             return False
         self._reset_timer()
         return True
@@ -356,7 +353,7 @@ class Scheduler:
                 # The settings of a copy made by `with_options` must not keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
                 try:
-                    reader.callbacks.read_list(page.listing, reader)
+                    self._jobs[reader.key][reader].read_list(page.listing, reader)
                 except Exception:
                     logger.exception("the read of a page of a list could not begin")
                     self.list_reads.read(page.listing, failed=True)
@@ -365,12 +362,12 @@ class Scheduler:
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)
             self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
-        for job in due:
+        for job, why in due.items():
             # An eager poll of one job may have shown the end of another one.
-            if job.callbacks is not None:
+            if job.scheduled:
                 self._polling.add(job)
                 try:
-                    job.callbacks.poll(job)
+                    self._jobs[job.key][job].poll(job, why)
                 except Exception:
                     # The polls of the other jobs begin all the same.
                     logger.exception("the poll of %r could not begin", job)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 
+import attrs
 import pytest
 
 from cmsapi import PollPolicy
+from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import JobHistory
-from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -20,9 +23,24 @@ from tests.support.jobs import tracked_job
 pytestmark = pytest.mark.looptime
 
 
-def never(*_: object) -> None:
-    """Stand for a callback that a test does not expect."""
-    raise NotImplementedError
+@attrs.define
+class Polls:
+    """Poll jobs with a function."""
+
+    begin: Callable[[TrackedJob], None]
+    hooks: Hooks = attrs.field(factory=Hooks)
+
+    def poll(self, job: TrackedJob, why: str) -> None:
+        """Begin a poll."""
+        self.begin(job)
+
+    def read_list(self, listing: Listing, job: TrackedJob) -> None:
+        """Refuse to read a page: no test here expects that."""
+        raise NotImplementedError
+
+    def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
+        """Refuse to show a document: no test here expects that."""
+        raise NotImplementedError
 
 
 async def test_a_loop_may_fire_a_little_early() -> None:
@@ -48,7 +66,7 @@ async def test_a_loop_may_fire_a_little_early() -> None:
     # The clock of the loop moves in steps of a microsecond, and a timer within a nanosecond of it fires.
     policy = PollPolicy(min_interval=5.0000000002, max_interval=10.0)
     job = tracked_job(policy=policy, history=JobHistory(began))
-    scheduler.add(job, PollCallbacks(Hooks(), poll, never, never))
+    scheduler.add(job, Polls(poll))
     scheduler.hasten(job, "because")
     await asyncio.sleep(5.5)
     scheduler.drop(job)
@@ -70,9 +88,9 @@ async def test_a_job_that_cannot_be_polled_holds_up_no_other_job(caplog: pytest.
         asyncio.get_running_loop().call_soon(scheduler.saw_running, job)
 
     jobs = [tracked_job(target=str(number)) for number in range(3)]
-    callbacks = PollCallbacks(Hooks(), poll, never, never)
+    poller = Polls(poll)
     for job in jobs:
-        scheduler.add(job, callbacks, at_once=True)
+        scheduler.add(job, poller, at_once=True)
     await asyncio.sleep(1.0)
     assert polled == jobs[1:]
     assert "no poll today" in caplog.text

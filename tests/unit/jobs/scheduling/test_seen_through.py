@@ -10,10 +10,11 @@ from collections.abc import Callable
 import attrs
 import pytest
 
+from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.planning.durations import step_before
 from cmsapi.jobs.scheduling.exploration import kept_for_the_last
-from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -48,6 +49,7 @@ class Service:
         in_vain: Polls that found their job running.
         read_at: When the last result was read.
         all_read: Set when all results are read.
+        hooks: Hear of polls that become rarer.
     """
 
     limiter: RateLimiter
@@ -56,13 +58,22 @@ class Service:
     in_vain: int = 0
     read_at: float = 0.0
     all_read: asyncio.Event = attrs.field(factory=asyncio.Event)
+    hooks: Hooks = attrs.field(factory=Hooks)
     _tasks: set[asyncio.Task[None]] = attrs.field(factory=set)
 
-    def poll(self, job: TrackedJob) -> None:
+    def poll(self, job: TrackedJob, why: str) -> None:
         """Begin a poll."""
         task = asyncio.get_running_loop().create_task(self._poll(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def read_list(self, listing: Listing, job: TrackedJob) -> None:
+        """Refuse to read a page: no list shows these jobs."""
+        raise NotImplementedError
+
+    def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
+        """Refuse to show a document: none is read for another reason."""
+        raise NotImplementedError
 
     async def _request(self, priority: Priority) -> None:
         permit = await self.limiter.acquire(priority)
@@ -101,7 +112,6 @@ async def seen_through(
     limiter = RateLimiter(SlidingWindows(20, (2 * len(durations) + extra) * RESERVE))
     scheduler = Scheduler(limiter, random.Random(0))
     service = Service(limiter, scheduler, {})
-    callbacks = PollCallbacks(Hooks(), service.poll, lambda *_: None, lambda *_: None)
     begun = loop.time()
     fresh = [not leaving or number < leaving for number in range(len(durations))]
     jobs = [tracked_job(target=str(number), history=JobHistory(begun, fresh=each)) for number, each in enumerate(fresh)]
@@ -109,7 +119,7 @@ async def seen_through(
     scheduler.durations[kind].learn(Counter((step_before(age), step_before(age) + 1) for age in believed))
     for job, duration in zip(jobs, durations, strict=True):
         service.ends[job] = begun + duration
-        scheduler.add(job, callbacks)
+        scheduler.add(job, service)
     await asyncio.sleep(300.0)
     for job in jobs[:leaving]:
         service.ends.pop(job, None)
