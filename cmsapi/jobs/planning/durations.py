@@ -35,7 +35,7 @@ Seen: TypeAlias = "Counter[tuple[int, int]]"
 # The guess of the median weighs as much as so many jobs, and the usual spread of the logarithm as much as so many.
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
 # The prior weighs as much as so many jobs in the life table.
-_PRIOR, _LEAST_PRIOR = 25.0, 0.1
+_PRIOR, _LEAST_PRIOR = 15.0, 0.1
 # This share of the prior has a long tail.
 _TAIL, _TAIL_SPREAD = 0.01, 2.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.

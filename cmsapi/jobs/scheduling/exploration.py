@@ -13,13 +13,12 @@ found finished, the others follow at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from cmsapi.jobs.planning.durations import Curve
 from cmsapi.jobs.planning.schedule import HOUR
-from cmsapi.jobs.scheduling.poll_queue import Cohort
 from cmsapi.jobs.tracked import TrackedJob
 
 #: Why such a poll comes when it does.
@@ -44,18 +43,17 @@ def kept_for_the_last(age: float, returns: float) -> float:
     return math.log1p(min(returns, HOUR) / max(age, _FIRST_AGE)) / math.log(_GROWTH)
 
 
-def likeliest(curve: Curve, cohorts: Sequence[Cohort], now: float) -> tuple[TrackedJob | None, float]:
+def likeliest(curve: Curve, jobs: Iterable[TrackedJob], now: float) -> tuple[TrackedJob | None, float]:
     """Return the job that is most likely to be found finished, and how likely that is.
 
     Args:
         curve: How long the jobs take.
-        cohorts: Where they wait.
+        jobs: The jobs.
         now: Time of the loop.
     """
     best, likely = None, -1.0
-    for cohort in cohorts:
-        job = cohort.first if cohort.jobs else None
-        if job is not None and job.age_known and now >= job.polled_at + job.settings.policy.min_interval:
+    for job in jobs:
+        if job.age_known and now >= job.polled_at + job.settings.policy.min_interval:
             chance = 1.0 - expected_running(curve, job, now)
             if chance > likely:
                 best, likely = job, chance
@@ -99,22 +97,24 @@ class Exploration:
         self.allowed = min(self.allowed, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
         self.age, self.extra = age, extra
 
-    def jobs(self, curve: Curve, cohorts: Sequence[Cohort], now: float) -> Iterator[TrackedJob]:
-        """Give the jobs to poll now; each has to be taken out of its cohort before the next one is asked for.
+    def jobs(self, curve: Curve, waiting: Iterable[TrackedJob], now: float) -> Iterator[TrackedJob]:
+        """Give the jobs to poll now.
 
         Args:
             curve: How long the jobs take.
-            cohorts: Where they wait.
+            waiting: The jobs that may be polled.
             now: Time of the loop.
         """
+        left = dict.fromkeys(waiting)
         # Each poll that is under way may be lost.
         while self.allowed >= _LEAST_COST and len(self.unanswered) + 1 <= self.extra:
-            job, chance = likeliest(curve, cohorts, now)
+            job, chance = likeliest(curve, left, now)
             cost = max(_LEAST_COST, 1.0 - chance)
             if job is None or self.allowed < cost:
                 return
             self.allowed -= cost
             self.unanswered[job] = cost
+            del left[job]
             yield job
 
     def answered(self, job: TrackedJob, *, finished: bool) -> None:

@@ -87,7 +87,7 @@ class ListReads:
             page.add(job)
             self._page_of[job] = page
         if (together := self.page_of(job)) is None:
-            self._poll_queue.enter_cohort(job)
+            self._poll_queue.wait_as_planned(job)
         else:
             for other in together.jobs:
                 # The first one has waited alone.
@@ -104,8 +104,8 @@ class ListReads:
             del self.pages[page.listing]
         elif not page.shared:
             (other,), page.due = page.jobs, math.inf
-            if other not in self._polling and not self._poll_queue.waits(other):
-                self._poll_queue.enter_cohort(other)
+            if other not in self._polling and self._poll_queue.next_poll(other) == math.inf:
+                self._poll_queue.wait_as_planned(other)
 
     def page_of(self, job: TrackedJob) -> ListPage | None:
         """Return the page with which a job is polled, or None when it is polled alone."""

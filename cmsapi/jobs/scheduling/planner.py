@@ -22,7 +22,7 @@ from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.breaker import Breaker
 from cmsapi.jobs.scheduling.exploration import WHY, Exploration, expected_running, kept_for_the_last, likeliest
 from cmsapi.jobs.scheduling.list_reads import ListReads
-from cmsapi.jobs.scheduling.poll_queue import Cohort, PollQueue
+from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
@@ -95,7 +95,7 @@ class Planner:
             durations.curve()
         loads = self._loads()
         room = self.limiter.free(now, _LONGER * max(map(_last_end, loads.values()), default=0.0))
-        alone = [self.poll_queue.oldest(key, now) for key in loads]
+        alone = [_oldest(self.poll_queue.planned(key), now) for key in loads]
         oldest = max([*alone, *(page.oldest(now) for page in self.list_reads.shared())], default=0.0)
         kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if loads else 0.0
         returning = partial(self.limiter.returning, now)
@@ -137,18 +137,19 @@ class Planner:
         before, self._explorations = self._explorations, {}
         for key in self.stretched:
             load = loads[key]
-            age, cohorts = self.poll_queue.oldest(key, now), self.poll_queue.cohorts(key)
+            waiting = self.poll_queue.planned(key)
+            age = _oldest(waiting, now)
             exploration = self._explorations[key] = before.get(key) or Exploration(age=age)
             share = self.extra * sum(load.running.values()) / max(1, running)
             exploration.allow(age, share, self.limiter.first_return(now), load.learned)
-            for job in exploration.jobs(load.curve, cohorts, now):
+            for job in exploration.jobs(load.curve, waiting, now):
                 self.poll_queue.set(job, now, WHY)
             if (breaker := self._breakers.get(key)) is not None and breaker.open and now >= breaker.probe_at:
-                self._probe(breaker, load, cohorts, now)
+                self._probe(breaker, load, waiting, now)
 
-    def _probe(self, breaker: Breaker, load: Load, cohorts: Sequence[Cohort], now: float) -> None:
+    def _probe(self, breaker: Breaker, load: Load, waiting: Iterable[TrackedJob], now: float) -> None:
         """Have one of the jobs polled whose polls are put off."""
-        probe, _ = likeliest(load.curve, cohorts, now)
+        probe, _ = likeliest(load.curve, waiting, now)
         if probe is not None:
             breaker.wait(now, now - probe.started_at, load.policy.min_interval)
             self.poll_queue.set(probe, now, WHY)
@@ -300,6 +301,11 @@ class Planner:
                 self._load(*key), running=running.get(key, {}), paged=paged.get(key, {}), queued=count, slots=slots
             )
         return loads
+
+
+def _oldest(jobs: Iterable[TrackedJob], now: float) -> float:
+    """Return the age in seconds of the oldest of some jobs, 0 without one."""
+    return max((now - job.started_at for job in jobs), default=0.0)
 
 
 def _last_end(load: Load) -> float:

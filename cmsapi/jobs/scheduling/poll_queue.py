@@ -1,11 +1,10 @@
-"""Keep when each job is due, so that a new plan moves cohorts and not jobs.
+"""Keep when each job is due that is polled alone.
 
-Jobs of one kind whose last polls came at the same age form a cohort, in the order of those polls, and wait equally
-long: a cohort is due when its first job is. A job that does not fit into a cohort (an early poll, a repeat after a
-failure) has a time of its own.
+As a rule a job waits as long as the plan says for its age at the last poll, and a new plan changes that. Some have a
+time of their own (an early poll, a repeat after a failure), which no plan changes.
 
-Jobs that were launched together are drawn into several cohorts, and those wait a little longer than each other where
-that keeps to the advice of the service, so that the polls do not all come at the same moment (specification 8, rule 5).
+Jobs that were launched together draw lots: where that keeps to the advice of the service, they wait a little longer or
+shorter than planned, so that their polls do not all come at the same moment (specification 8, rule 5).
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import operator
 import random
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import TypeAlias
 
 import attrs
@@ -25,69 +23,32 @@ from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
 # Polls that are due within so many seconds of each other are begun together.
 _SLOT = 0.05
-# Between the shortest and the longest advised interval, each draw from -2 to 2 changes an interval by this part.
-_DRAWS, _PART = (-2, -1, 0, 1, 2), 0.1
+# Between the shortest and the longest advised interval, a lot changes an interval by up to this part.
+_LOT = 0.2
 
 #: Says how many seconds the jobs of a load wait after a poll at a step.
 Interval: TypeAlias = Callable[[LoadKey, int], float]
 
 
 @attrs.define(eq=False)
-class Cohort:
-    """Hold jobs that wait equally long after their last poll, in the order of those polls.
+class Wait:
+    """Hold for when a job waits.
 
     Args:
-        key: The load, the step of the last poll on the scale of ages, and what was drawn.
-        interval: Seconds to wait.
-        jobs: The jobs.
+        factor: What it drew, by which the planned interval changes; None where it has a time of its own.
+        why: Why it has a time of its own.
+        due: When it is due.
+        soonest: When it may be polled with others that are due then.
     """
 
-    key: tuple[LoadKey, int, int]
-    interval: float
-    jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
-
-    @property
-    def first(self) -> TrackedJob:
-        """The job that was polled first."""
-        return next(iter(self.jobs))
-
-    @property
-    def due(self) -> float:
-        """When its first job is due."""
-        return self.first.polled_at + self.interval
-
-    def add(self, job: TrackedJob) -> None:
-        """Add a job, as a rule the one that was polled last."""
-        last = next(reversed(self.jobs), job)
-        self.jobs[job] = None
-        if job.polled_at < last.polled_at:
-            # It had no waiters for a while.
-            self.jobs = OrderedDict.fromkeys(sorted(self.jobs, key=lambda job: job.polled_at))
-
-    def due_jobs(self, now: float) -> Iterator[tuple[float, TrackedJob]]:
-        """Give the jobs that are due; each has to be taken out before the next one is asked for."""
-        until = now + (_SLOT if self.interval >= self.key[0][1].min_interval + _SLOT else 0.0)
-        while self.jobs and (due := self.due) <= until:
-            yield due, self.first
-
-
-@attrs.frozen
-class OwnTime:
-    """Hold the time at which a job is due that is in no cohort.
-
-    Args:
-        due: The time.
-        why: Why then.
-        counted: The load, and the step of the age at which it was last seen running.
-    """
-
-    due: float
-    why: str
-    counted: tuple[LoadKey, int]
+    factor: float | None
+    why: str | None
+    due: float = 0.0
+    soonest: float = 0.0
 
 
 class PollQueue:
-    """Keep the due times of all jobs of an account.
+    """Keep the due times of all jobs of an account that are polled alone.
 
     Args:
         rng: Source of chance.
@@ -97,66 +58,50 @@ class PollQueue:
         self._rng = rng
         # Before the first plan every poll is as late as the policy allows.
         self._interval: Interval = lambda key, step: key[1].max_interval
-        self._cohorts: dict[tuple[LoadKey, int, int], Cohort] = {}
-        # The cohort in which a job waits, or its own time.
-        self._cohort_of: dict[TrackedJob, Cohort] = {}
-        self._own_of: dict[TrackedJob, OwnTime] = {}
-        # Jobs with a time of their own, by it; entries of jobs that have left or got another time stay until then.
-        self._own: list[tuple[float, int, TrackedJob]] = []
+        self._waits: dict[TrackedJob, Wait] = {}
+        # Entries of jobs that have left, or that wait for another time by now, stay until their time.
+        self._heap: list[tuple[float, int, TrackedJob, Wait]] = []
         self._order = itertools.count()
-        self._counts: Counter[tuple[LoadKey, int]] = Counter()
 
-    def enter_cohort(self, job: TrackedJob) -> None:
-        """Have a job wait in the cohort of its last poll."""
-        self.remove(job)
-        key = (job.load_key, job.step, self._rng.choice(_DRAWS))
-        cohort = self._cohorts.get(key)
-        if cohort is None:
-            cohort = self._cohorts[key] = Cohort(key, self._wait(*key))
-        cohort.add(job)
-        self._cohort_of[job] = cohort
+    def wait_as_planned(self, job: TrackedJob) -> None:
+        """Have a job wait for as long as planned after its last poll."""
+        wait = self._waits[job] = Wait(self._rng.uniform(1.0 - _LOT, 1.0 + _LOT), None)
+        self._time(job, wait)
+        heapq.heappush(self._heap, (wait.due, next(self._order), job, wait))
 
     def set(self, job: TrackedJob, due: float, why: str) -> None:
         """Have a job wait until a time of its own."""
-        self.remove(job)
-        own = self._own_of[job] = OwnTime(due, why, (job.load_key, job.seen_running))
-        heapq.heappush(self._own, (due, next(self._order), job))
-        self._counts[own.counted] += 1
+        wait = self._waits[job] = Wait(None, why, due, due)
+        heapq.heappush(self._heap, (due, next(self._order), job, wait))
 
     def remove(self, job: TrackedJob) -> None:
         """Take a job out of the queue."""
-        if (own := self._own_of.pop(job, None)) is not None:
-            self._counts[own.counted] -= 1
-        if (cohort := self._cohort_of.pop(job, None)) is not None:
-            del cohort.jobs[job]
-            if not cohort.jobs:
-                del self._cohorts[cohort.key]
+        self._waits.pop(job, None)
 
     def next_poll(self, job: TrackedJob) -> float:
         """Return when a job is due, infinity when it does not wait here."""
-        if (cohort := self._cohort_of.get(job)) is not None:
-            return job.polled_at + cohort.interval
-        own = self._own_of.get(job)
-        return own.due if own is not None else math.inf
-
-    def waits(self, job: TrackedJob) -> bool:
-        """Tell whether a job waits here."""
-        return job in self._cohort_of or job in self._own_of
+        wait = self._waits.get(job)
+        return math.inf if wait is None else wait.due
 
     def why(self, job: TrackedJob) -> str | None:
         """Say why a job has a time of its own, None when it has none."""
-        own = self._own_of.get(job)
-        return own.why if own is not None else None
+        wait = self._waits.get(job)
+        return None if wait is None else wait.why
 
     def replan(self, interval: Interval) -> None:
-        """Set all intervals anew."""
+        """Set the times of all jobs anew that have none of their own."""
         self._interval = interval
-        for key, cohort in self._cohorts.items():
-            cohort.interval = self._wait(*key)
+        for job, wait in self._waits.items():
+            self._time(job, wait)
+        self._heap = [(wait.due, next(self._order), job, wait) for job, wait in self._waits.items()]
+        heapq.heapify(self._heap)
 
     def earliest(self) -> float:
         """Return when something is due next, infinity when nothing is."""
-        return min([self._earliest_own(), *(cohort.due for cohort in self._cohorts.values())])
+        heap = self._heap
+        while heap and self._waits.get(heap[0][2]) is not heap[0][3]:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else math.inf
 
     def take(self, now: float, room: float = math.inf) -> dict[TrackedJob, str]:
         """Take out the jobs that are due, first those that have been due for longest.
@@ -169,45 +114,29 @@ class PollQueue:
             The jobs, each with why it had a time of its own, or an empty string.
         """
         taken: dict[TrackedJob, str] = {}
-        cohorts = [cohort.due_jobs(now) for cohort in self._cohorts.values() if cohort.due <= now + _SLOT]
-        for _, job in heapq.merge(self._due_own(now), *cohorts, key=operator.itemgetter(0)):
-            if len(taken) >= room:
-                break
-            taken[job] = self.why(job) or ""
-            self.remove(job)
+        while len(taken) < room and self.earliest() < math.inf and self._heap[0][3].soonest <= now:
+            *_, job, wait = heapq.heappop(self._heap)
+            taken[job] = wait.why or ""
+            del self._waits[job]
         return taken
 
     def running(self) -> defaultdict[LoadKey, Counter[int]]:
-        """Count the jobs of each load by the step of their last poll."""
+        """Count the jobs of each load by the step of their last poll, or at which they were last seen running."""
         counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for (key, step, _), cohort in self._cohorts.items():
-            counts[key][step] += len(cohort.jobs)
-        for (key, step), count in self._counts.items():
-            if count:
-                counts[key][step] += count
+        for job, wait in self._waits.items():
+            counts[job.load_key][job.step if wait.why is None else job.seen_running] += 1
         return counts
 
-    def cohorts(self, key: LoadKey) -> list[Cohort]:
-        """Return the cohorts of a load."""
-        return [cohort for (load, _, _), cohort in self._cohorts.items() if load == key]
+    def planned(self, key: LoadKey) -> list[TrackedJob]:
+        """Return the jobs of a load that have no time of their own."""
+        return [job for job, wait in self._waits.items() if wait.why is None and job.load_key == key]
 
-    def oldest(self, key: LoadKey, now: float) -> float:
-        """Return the age in seconds of about the oldest job in the cohorts of a load, 0 without one."""
-        return max((now - cohort.first.started_at for cohort in self.cohorts(key)), default=0.0)
-
-    def _wait(self, key: LoadKey, step: int, draw: int) -> float:
-        interval, policy = self._interval(key, step), key[1]
-        if interval > policy.max_interval:
-            return interval
-        return min(policy.max_interval, max(policy.min_interval, interval * (1.0 + _PART * draw)))
-
-    def _due_own(self, now: float) -> Iterator[tuple[float, TrackedJob]]:
-        """Give the jobs with a time of their own that are due; each has to be taken out before the next one."""
-        while (due := self._earliest_own()) <= now:
-            yield due, self._own[0][2]
-
-    def _earliest_own(self) -> float:
-        own = self._own
-        while own and ((time := self._own_of.get(own[0][2])) is None or time.due != own[0][0]):
-            heapq.heappop(own)
-        return own[0][0] if own else math.inf
+    def _time(self, job: TrackedJob, wait: Wait) -> None:
+        """Set when a job is due that has no time of its own."""
+        if wait.factor is None:
+            return
+        policy, interval = job.settings.policy, self._interval(job.load_key, job.step)
+        if interval <= policy.max_interval:
+            interval = min(policy.max_interval, max(policy.min_interval, interval * wait.factor))
+        wait.due = job.polled_at + interval
+        wait.soonest = min(wait.due, max(wait.due - _SLOT, job.polled_at + policy.min_interval))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable
 
@@ -11,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.planning.durations import DurationModel, step_after, step_before
 from cmsapi.jobs.scheduling.exploration import Exploration, kept_for_the_last
-from cmsapi.jobs.scheduling.poll_queue import Cohort
 from cmsapi.sandbox import Lognormal, Mixture, Weibull
 from tests.support.jobs import tracked_job
 
@@ -38,21 +36,19 @@ def seen_through(
         age = rng.choice(durations)
         model.saw_end(step_before(0.9 * age), step_after(age))
     ends = {tracked_job(target=str(number), age_known=True): duration for number, duration in enumerate(durations)}
-    cohort = Cohort((next(iter(ends)).load_key, 0, 0), math.inf)
-    for job in ends:
-        cohort.add(job)
+    waiting = set(ends)
     exploration, now, lost = Exploration(age=0.0), 0.0, 0.0
-    while cohort.jobs and now < returns:
+    while waiting and now < returns:
         now += max(1.0, 0.01 * now)
         exploration.allow(now, extra - lost, returns - now, learned)
-        for job in exploration.jobs(model.curve(), [cohort], now):
-            del cohort.jobs[job]
+        for job in exploration.jobs(model.curve(), sorted(waiting, key=lambda job: job.target), now):
+            waiting.remove(job)
             finished = ends[job] <= now
             exploration.answered(job, finished=finished)
             if not finished:
                 lost += 1.0
                 job.polled_at, job.step = now, step_after(now)
-                cohort.add(job)
+                waiting.add(job)
     return lost, now
 
 
