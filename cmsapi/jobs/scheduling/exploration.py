@@ -24,7 +24,7 @@ from cmsapi.jobs.tracked import TrackedJob
 #: Why such a poll comes when it does.
 WHY = "a few jobs that are polled early show how long the others take"
 # This part of the extra requests may be lost so, half of it when so many ends were seen; the rest is the plan's.
-_PART, _ENOUGH_ENDS = 0.4, 50.0
+_PART, _ENOUGH_ENDS = 0.5, 50.0
 # No job is explored before this age, in seconds.
 _FIRST_AGE = 8.0
 # However certain an end seems, a poll takes so much of what may be lost until it is answered.
