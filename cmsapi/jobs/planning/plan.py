@@ -25,7 +25,7 @@ from cmsapi.jobs.planning.durations import Curve
 from cmsapi.jobs.planning.schedule import HOUR, PRICES, Schedule, advised, price_at, solve
 
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
-_FEWEST_POLLS = 1.06
+_FEWEST_POLLS = 1.03
 #: A request that comes back later may be used by another client.
 COMING = 0.9
 # Jobs whose polls cannot become rarer may take so many times more than expected, before any end was seen.

@@ -26,8 +26,8 @@ from cmsapi.jobs.tracked import TrackedJob
 _WORTH, _SPARE_WORTH = 60.0, 20.0
 # A page that never had more jobs than this keeps `max_interval`, and one that had more a multiple of it.
 _FEW = 8
-# Whatever is believed, a page is read again when a job on it is older by this part of the median, or of its age.
-_PART, _GROWTH = 0.5, 0.6
+# Whatever is believed, a page is read again when a job on it is older by `max_interval`, or by this part of its age.
+_GROWTH = 0.6
 # The number of reads is estimated from the ends within these spans of seconds.
 _SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)
 
@@ -108,8 +108,7 @@ class ListPage:
         if price is not None:
             worth = max(worth, when(price))
         # What is believed may be wrong of jobs that are this much older than when they were seen.
-        least = _PART * curve.quantile(0.5)
-        older = min(job.polled_at + max(least, _GROWTH * (job.polled_at - job.started_at)) for job in self.jobs)
+        older = min(job.polled_at + self._growing(job) for job in self.jobs)
         strict = first + self._strict
         # A launch does not put the read off, or launches one by one would do so again and again.
         seen = max((job.polled_at for job in self.jobs if job.polled_at > job.started_at), default=-math.inf)
@@ -140,6 +139,10 @@ class ListPage:
     def _longest(self) -> float:
         """Seconds between two reads at the most, with requests to spare: more where there are many jobs."""
         return min(job.settings.policy.max_interval for job in self.jobs) * max(1.0, self.most / _FEW)
+
+    @staticmethod
+    def _growing(job: TrackedJob) -> float:
+        return max(job.settings.policy.max_interval, _GROWTH * (job.polled_at - job.started_at))
 
     @property
     def _strict(self) -> float:
