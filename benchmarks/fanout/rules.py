@@ -58,6 +58,21 @@ RULES: Mapping[str, Rule] = {
         "a part of the requests that come back is left to others",
         {f"{_PLANNING}.plan.COMING": 1.0, f"{_SCHEDULING}.planner.COMING": 1.0},
     ),
+    "others go on": Rule(
+        "what other programs with the key will use until the jobs end is left to them",
+        {"cmsapi.ratelimit.foreign_growth.ForeignGrowth.expected": lambda *_, **__: 0.0},
+    ),
+    "lots": Rule(
+        "jobs that are polled as advised wait a little longer or shorter", {f"{_SCHEDULING}.poll_queue._LOT": 0.0}
+    ),
+    "doubt of reads": Rule(
+        "reads of pages are reckoned with twice, and more before ends were seen",
+        {f"{_SCHEDULING}.list_reads._CHANCE": 1.0, f"{_SCHEDULING}.list_reads._DOUBT": 0.0},
+    ),
+    "growth of pages": Rule(
+        "a page is read again when a job on it is much older, whatever is believed",
+        {f"{_SCHEDULING}.list_page._PART": 1e6},
+    ),
     "patience": Rule(
         "a job that is older than nearly all others is polled again before it is much older",
         {f"{_PLANNING}.schedule._PATIENCE": 1e6},

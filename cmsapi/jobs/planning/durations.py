@@ -41,7 +41,6 @@ _TAIL, _TAIL_SPREAD = 0.01, 2.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
 _MEMORY = 400.0
 _NOTHING = 1e-9
-_EVEN = math.log(0.5)
 
 
 def step_before(age: float) -> int:
@@ -113,23 +112,6 @@ class Curve:
         """Return the age at which a share of the jobs that ran at a step is over."""
         wanted = self.ended[step] + share * self.running(step)
         return AGES[min(bisect_right(self.ended, wanted, lo=step), NEVER - 1)]
-
-    def last_end(self, running: Mapping[int, int]) -> float:
-        """Return in how many seconds the last of some jobs is over, in half of the cases.
-
-        Args:
-            running: How many of them run, by the step of their ages.
-        """
-        groups = [(AGES[step], self.ended[step], count) for step, count in running.items()]
-
-        def are_over(span: float) -> bool:
-            chance = 0.0
-            for age, before, count in groups:
-                ended = (self.ended[step_before(age + span)] - before) / max(1.0 - before, _NOTHING)
-                chance += count * math.log(max(ended, _NOTHING)) if before < 1.0 - _NOTHING else 0.0
-            return chance >= _EVEN
-
-        return AGES[min(bisect_left(AGES, True, key=are_over), NEVER - 1)]
 
 
 @attrs.frozen(eq=False)

@@ -21,13 +21,15 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.planning.durations import Curve
+from cmsapi.jobs.planning.durations import AGES, Curve
 from cmsapi.jobs.planning.schedule import HOUR, PRICES, Schedule, advised, price_at, solve
 
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
 _FEWEST_POLLS = 1.03
 #: A request that comes back later may be used by another client.
 COMING = 0.9
+# This share of jobs is nearly all of them.
+_NEARLY_ALL = 0.97
 # Jobs whose polls cannot become rarer may take so many times more than expected, before any end was seen.
 _STRICT_DOUBT = 4.0
 
@@ -84,6 +86,12 @@ class Load:
             return self._priced(place).polls(0) <= _FEWEST_POLLS
 
         return 0 if self.strict else bisect.bisect_left(range(PRICES - 1), True, key=enough)
+
+    @property
+    def horizon(self) -> float:
+        """Seconds until nearly all of the jobs are finished, those that are launched now among them."""
+        steps = {*self.running, *self.paged, *([0] if self.queued else [])}
+        return max((self.curve.quantile(_NEARLY_ALL, step) - AGES[step] for step in steps), default=0.0)
 
     @property
     def least_life(self) -> float:
@@ -182,10 +190,7 @@ def plan(
     """
     left = _left(loads, free) - kept
     unused = spare(loads, free) if any(load.queued for load in loads) else 0.0
-    spans = [load.curve.remaining(step) for load in loads for step in load.running]
-    # After so many seconds nearly all of the jobs are finished.
-    horizon = max([*spans, *(load.curve.quantile(0.97) for load in loads)], default=0.0)
-    coming = COMING * returning(horizon)
+    coming = COMING * returning(max((load.horizon for load in loads), default=0.0))
     first_return = bisect.bisect_left(range(int(HOUR)), True, key=lambda span: returning(span) > 0)
 
     def needs(place: int | None, span: float = HOUR) -> float:

@@ -30,8 +30,6 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 _READ_LATE = 0.1
 # Shortages that are not further apart than this are one.
 _ONE_SHORTAGE = 300.0
-# Other programs that use the key are reckoned with for so many times as long as the jobs are expected to take.
-_LONGER = 3.0
 
 
 @attrs.frozen
@@ -94,7 +92,7 @@ class Planner:
         for durations in self.durations.values():
             durations.curve()
         loads = self._loads()
-        room = self.limiter.free(now, _LONGER * max(map(_last_end, loads.values()), default=0.0))
+        room = self.limiter.free(now, max((load.horizon for load in loads.values()), default=0.0))
         alone = [_oldest(self.poll_queue.planned(key), now) for key in loads]
         oldest = max([*alone, *(page.oldest(now) for page in self.list_reads.shared())], default=0.0)
         kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if loads else 0.0
@@ -306,8 +304,3 @@ class Planner:
 def _oldest(jobs: Iterable[TrackedJob], now: float) -> float:
     """Return the age in seconds of the oldest of some jobs, 0 without one."""
     return max((now - job.started_at for job in jobs), default=0.0)
-
-
-def _last_end(load: Load) -> float:
-    """Return in how many seconds the last job is finished, in half of the cases, if all that wait are launched now."""
-    return load.curve.last_end(Counter(load.running) + Counter(load.paged) + Counter({0: load.queued}))
