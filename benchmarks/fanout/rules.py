@@ -6,6 +6,7 @@ exist any more is an error: the list has to follow the code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
@@ -54,10 +55,6 @@ RULES: Mapping[str, Rule] = {
         "the last jobs have some requests to themselves",
         {f"{_SCHEDULING}.planner.kept_for_the_last": lambda age, returns: 0.0},
     ),
-    "coming": Rule(
-        "a part of the requests that come back is left to others",
-        {f"{_PLANNING}.plan.COMING": 1.0, f"{_SCHEDULING}.planner.COMING": 1.0},
-    ),
     "others go on": Rule(
         "what other programs with the key will use until the jobs end is left to them",
         {"cmsapi.ratelimit.foreign_growth.ForeignGrowth.expected": lambda *_, **__: 0.0},
@@ -71,7 +68,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "growth of pages": Rule(
         "a page is read again when a job on it is much older, whatever is believed",
-        {f"{_SCHEDULING}.list_page._PART": 1e6},
+        {f"{_SCHEDULING}.list_page.ListPage._growing": lambda page, job: math.inf},
     ),
     "patience": Rule(
         "a job that is older than nearly all others is polled again before it is much older",

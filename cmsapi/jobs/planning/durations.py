@@ -34,7 +34,7 @@ Seen: TypeAlias = "Counter[tuple[int, int]]"
 
 # The guess of the median weighs as much as so many jobs, and the usual spread of the logarithm as much as so many.
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
-# The prior weighs as much as so many jobs in the life table.
+# The prior weighs as much as 15 jobs in the life table, and as a tenth of a job at ages that few reach.
 _PRIOR, _LEAST_PRIOR = 15.0, 0.1
 # This share of the prior has a long tail.
 _TAIL, _TAIL_SPREAD = 0.01, 2.0

@@ -19,13 +19,13 @@ import attrs
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, step_before
 from cmsapi.jobs.planning.schedule import HOUR
 
-#: A fan-out without `in_flight` has at most so many jobs at a time.
+#: The most jobs at a time of a fan-out without `in_flight`.
 MOST_IN_FLIGHT = 1000
 # Nine of ten runs end within a range.
 _EARLY, _LATE = 0.005, 0.97
-# Where one request for a list shows many jobs, each takes so many polls at the least.
+# Where one request for a list shows many jobs, each takes half a poll at the least.
 _FEWEST_WITH_LISTS = 0.5
-# Queued jobs are reckoned with in so many parts, times and ages in steps that grow by so much.
+# Queued jobs are reckoned with in eight parts, times and ages in steps that grow by 4 %.
 _PARTS, _RESOLUTION = 8, 0.04
 _NOTHING = 1e-9
 # The last place of the scale of times.
@@ -80,12 +80,12 @@ class Room:
         return (hours * self._by_minute[-1] if hours else 0.0) + self._by_minute[int(rest / 60.0)]
 
     def whole_hours(self, number: float) -> float:
-        """Return how many requests are sent in the hours that so many take."""
+        """Return how many requests are sent in the whole hours that a number of them takes."""
         hourly = self._by_minute[-1]
         return self.free if number <= self.free or hourly <= 0.0 else (number // hourly + 1.0) * hourly
 
     def at(self, number: float) -> float:
-        """Return in how many seconds the hour has admitted so many requests; infinity if the limit admits none."""
+        """Return in how many seconds the hour has admitted a number of requests; infinity if the limit admits none."""
         if number <= self.free:
             return 0.0
         hourly = self._by_minute[-1]

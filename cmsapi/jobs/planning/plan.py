@@ -26,11 +26,9 @@ from cmsapi.jobs.planning.schedule import HOUR, PRICES, Schedule, advised, price
 
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
 _FEWEST_POLLS = 1.03
-#: A request that comes back later may be used by another client.
-COMING = 0.9
 # This share of jobs is nearly all of them.
 _NEARLY_ALL = 0.97
-# Jobs whose polls cannot become rarer may take so many times more than expected, before any end was seen.
+# Before any end was seen, jobs whose polls cannot become rarer may take five times what is expected.
 _STRICT_DOUBT = 4.0
 
 #: Tells how many requests come back within a span of seconds.
@@ -190,7 +188,7 @@ def plan(
     """
     left = _left(loads, free) - kept
     unused = spare(loads, free) if any(load.queued for load in loads) else 0.0
-    coming = COMING * returning(max((load.horizon for load in loads), default=0.0))
+    coming = returning(max((load.horizon for load in loads), default=0.0))
     first_return = bisect.bisect_left(range(int(HOUR)), True, key=lambda span: returning(span) > 0)
 
     def needs(place: int | None, span: float = HOUR) -> float:

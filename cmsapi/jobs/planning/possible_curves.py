@@ -22,7 +22,7 @@ _GUESS_SPREAD = 1.2
 _SPREADS = {0.1: 1.0, 0.2: 1.0, 0.35: 2.0, 0.6: 2.0, 1.0: 1.0, 1.6: 0.1}
 # Ages count the less the further they are from the oldest one that was observed, in logarithms.
 _NEAR = 0.5
-# The lognormal weighs as much as so many jobs in the life table.
+# The lognormal weighs as much as ten jobs in the life table.
 _WEIGHT = 10.0
 # So many ends are of no kind that is thought of.
 _STRANGE = 0.3
@@ -45,7 +45,7 @@ def _lasting(step: int, until: int) -> list[float]:
 
 @functools.cache
 def _running(spread: float, step: int) -> float:
-    """Return the share of the jobs of a lognormal that still run so many steps after the median."""
+    """Return the share of the jobs of a lognormal that still run a number of steps after the median."""
     return 0.5 * math.erfc(step * _GROWTH / spread / math.sqrt(2))
 
 

@@ -27,7 +27,7 @@ import attrs
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, step_before
 
 HOUR = 3600.0
-# With requests to spare, one is worth so many seconds of lateness.
+# With requests to spare, one is worth a second of lateness.
 _FLOOR = 1.0
 # Prices in seconds: the lowest one where requests are short, how many there are, and by what factor they grow.
 _LOWEST, PRICES, _STEP = 1e-4, 129, math.exp(1.0 / 6.0)

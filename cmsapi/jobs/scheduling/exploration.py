@@ -23,7 +23,7 @@ from cmsapi.jobs.tracked import TrackedJob
 
 #: Why such a poll comes when it does.
 WHY = "a few jobs that are polled early show how long the others take"
-# This part of the extra requests may be lost so, half of it when so many ends were seen; the rest is the plan's.
+# Half of the extra requests may be lost so, and half of that after 50 ends; the rest is the plan's.
 _PART, _ENOUGH_ENDS = 0.5, 50.0
 # No job is explored before this age, in seconds.
 _FIRST_AGE = 8.0

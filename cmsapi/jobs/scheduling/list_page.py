@@ -20,9 +20,9 @@ from cmsapi.jobs.planning.durations import AGES, Curve, step_before
 from cmsapi.jobs.planning.schedule import HOUR
 from cmsapi.jobs.tracked import TrackedJob
 
-# With requests to spare, a read of a page is worth so many seconds for which ends are unseen, summed over its jobs, or
-# the square of their number divided by this where that is less. Ten jobs are then seen about as soon as they would be
-# alone, and forty a few seconds later, for a quarter of a request each.
+# With requests to spare, a read of a page is worth a minute for which ends are unseen, summed over its jobs, or the
+# square of their number divided by 20 where that is less. Ten jobs are then seen about as soon as they would be alone,
+# and forty a few seconds later, for a quarter of a request each.
 _WORTH, _SPARE_WORTH = 60.0, 20.0
 # A page that never had more jobs than this keeps `max_interval`, and one that had more a multiple of it.
 _FEW = 8

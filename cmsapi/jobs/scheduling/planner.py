@@ -15,7 +15,7 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, DurationModel, step_before
 from cmsapi.jobs.planning.estimate import Estimate, Interval, Room, Unseen, estimate
-from cmsapi.jobs.planning.plan import COMING, Load, extra, plan, spare
+from cmsapi.jobs.planning.plan import Load, extra, plan, spare
 from cmsapi.jobs.planning.possible_curves import possible_curves
 from cmsapi.jobs.planning.schedule import Schedule
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
@@ -26,7 +26,7 @@ from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
-# Jobs whose results are read early take so many requests for polls of the status now and then.
+# A job whose result is read early takes a tenth of a request for polls of its status.
 _READ_LATE = 0.1
 # Shortages that are not further apart than this are one.
 _ONE_SHORTAGE = 300.0
@@ -111,7 +111,7 @@ class Planner:
             lives = {key: load.least_life for key, load in loads.items()}
             # What comes back before such jobs end can be used for their last polls and their results.
             soon = min((load.curve.quantile(0.25) for load in loads.values() if load.queued), default=0.0)
-            coming = COMING * returning(soon)
+            coming = returning(soon)
             self.admission.serve(spare(loads.values(), free) + coming - kept, lives)
         throttled = []
         for key in self.stretched:
