@@ -15,6 +15,7 @@ from cmsapi.config import PollPolicy
 
 # Polls in a row that have to show the same doubt.
 _POLLS = 3
+_ROUNDING = 1e-6
 # Seconds for which a job that was never seen may be missing: a service may show new jobs late.
 _NEVER_SEEN = 300.0
 
@@ -87,7 +88,8 @@ class Lasting:
 
     def lasts(self, policy: PollPolicy, now: float, *, seen: bool) -> bool:
         """Tell whether it has lasted for long enough to end the job."""
-        return self.polls >= _POLLS and not self.left(policy, now, seen=seen)
+        # A poll that is timed for the end of it may come earlier by a rounding error.
+        return self.polls >= _POLLS and self.left(policy, now, seen=seen) < _ROUNDING
 
 
 def seen_again(before: Lasting | None, doubt: Doubt, about: object, now: float) -> Lasting:
