@@ -32,7 +32,7 @@ Row: TypeAlias = Sequence[float]
 #: How many jobs ended between two steps of the scale.
 Seen: TypeAlias = "Counter[tuple[int, int]]"
 
-# The guess of the median weighs as much as so many jobs, and the usual spread of the logarithm as much as so many.
+# The guess of the median weighs as much as one job, and the usual spread of the logarithm as much as six.
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
 # The prior weighs as much as 15 jobs in the life table, and as a tenth of a job at ages that few reach.
 _PRIOR, _LEAST_PRIOR = 15.0, 0.1

@@ -24,7 +24,7 @@ _SPREADS = {0.1: 1.0, 0.2: 1.0, 0.35: 2.0, 0.6: 2.0, 1.0: 1.0, 1.6: 0.1}
 _NEAR = 0.5
 # The lognormal weighs as much as ten jobs in the life table.
 _WEIGHT = 10.0
-# So many ends are of no kind that is thought of.
+# Three of ten ends are of no kind that is thought of.
 _STRANGE = 0.3
 _GROWTH = math.log(AGES[2] / AGES[1])
 _NOTHING = 1e-12

@@ -142,6 +142,7 @@ class ListPage:
 
     @staticmethod
     def _growing(job: TrackedJob) -> float:
+        """Return by how many seconds a job may get older between two reads, whatever is believed."""
         return max(job.settings.policy.max_interval, _GROWTH * (job.polled_at - job.started_at))
 
     @property
