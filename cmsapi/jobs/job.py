@@ -24,7 +24,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
-from cmsapi.jobs.tracked import DECIDING, TrackedJob, call_listener
+from cmsapi.jobs.tracked import DECIDING, End, TrackedJob, call_listener
 from cmsapi.unpicklable import Unpicklable
 
 R = TypeVar("R")
@@ -103,8 +103,8 @@ class Job(Hinting, Unpicklable, Generic[R]):
         job = self.tracked
         kind = f"{job.kind}".replace("_", " ")
         rows = described(self.status)
-        if job.closed:
-            rows.append(("result", job.result) if job.error is None else ("error", str(job.error)))
+        if (end := job.end) is not None:
+            rows.append(("result", end.result) if end.error is None else ("error", str(end.error)))
         title = f"{kind[:1].upper()}{kind[1:]}: {self.name or self.target}"
         return markup.facts(title, [*rows, ("id", self.id), ("token", self.token)])
 
@@ -123,10 +123,10 @@ class Job(Hinting, Unpicklable, Generic[R]):
         Raises:
             JobError: The job is not finished, or it finished without a result; then the error is that of `wait`.
         """
-        self._check_done()
-        if self.tracked.error is not None:
-            raise _own(self.tracked.error)
-        return cast("R", self.tracked.result)
+        end = self._end()
+        if end.error is not None:
+            raise _own(end.error)
+        return cast("R", end.result)
 
     def exception(self) -> Exception | None:
         """Return the error with which the job finished, or None when it has a result; sends nothing.
@@ -134,16 +134,17 @@ class Job(Hinting, Unpicklable, Generic[R]):
         Raises:
             JobError: The job is not finished.
         """
-        self._check_done()
-        return None if self.tracked.error is None else _own(self.tracked.error)
+        error = self._end().error
+        return None if error is None else _own(error)
 
-    def _check_done(self) -> None:
-        if not self.tracked.closed:
+    def _end(self) -> End:
+        if (end := self.tracked.end) is None:
             raise JobError(
                 f"{self!r} is not finished, as far as its last poll tells. It continues and may be paid for: await it, "
                 "or `await job.refresh()` polls it now.",
                 job=self,
             )
+        return end
 
     # Waiting
 
@@ -178,7 +179,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
             self._ensure_open()
             self._ensure_outside_of_hook()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-            job.waiters = (*job.waiters, waiter)
+            job.subscribers.waiters = (*job.subscribers.waiters, waiter)
             self._poller.subscribe(job)
             timer = limit_wait(job, waiter, timeout, since_launch=since_launch)
             try:
@@ -186,9 +187,8 @@ class Job(Hinting, Unpicklable, Generic[R]):
             finally:
                 if timer is not None:
                     timer.cancel()
-                job.waiters = tuple(other for other in job.waiters if other is not waiter)
-                if not job.closed:
-                    self._poller.unsubscribe(job)
+                job.subscribers.waiters = tuple(other for other in job.subscribers.waiters if other is not waiter)
+                self._poller.unsubscribe(job)
             if interruption is not None:
                 raise _own(interruption)
         return self.result()
@@ -227,14 +227,14 @@ class Job(Hinting, Unpicklable, Generic[R]):
             JobDetachedError: The job was detached.
             ClientClosedError: The client was closed. The token stays valid.
         """
-        job = self.tracked
-        if job.closed:
-            yield Finished(self.status, job.error)
+        job, subscribers = self.tracked, self.tracked.subscribers
+        if (end := job.end) is not None:
+            yield Finished(self.status, end.error)
             return
         self._ensure_open()
         self._ensure_outside_of_hook()
         queue: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
-        job.listeners = (*job.listeners, queue.put_nowait)
+        subscribers.listeners = (*subscribers.listeners, queue.put_nowait)
         self._poller.subscribe(job)
         try:
             while True:
@@ -245,7 +245,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
                 if isinstance(event, Finished):
                     return
         finally:
-            job.listeners = tuple(other for other in job.listeners if other != queue.put_nowait)
+            subscribers.listeners = tuple(other for other in subscribers.listeners if other != queue.put_nowait)
             self._poller.unsubscribe(job)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
@@ -271,11 +271,11 @@ class Job(Hinting, Unpicklable, Generic[R]):
                 call(happened)
 
         job = self.tracked
-        if job.closed:
-            call_listener(filtered, Finished(self.status, job.error))
+        if (end := job.end) is not None:
+            call_listener(filtered, Finished(self.status, end.error))
             return
         self._ensure_open()
-        job.listeners = (*job.listeners, filtered)
+        job.subscribers.listeners = (*job.subscribers.listeners, filtered)
         self._poller.subscribe(job)
 
     def detach(self) -> None:
@@ -288,7 +288,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
         """
         job = self.tracked
         if not job.closed:
-            job.unsubscribe_all(
+            job.subscribers.leave(
                 JobDetachedError(
                     f"{self!r} was detached. It continues and may be paid for: client.jobs.attach(token) waits for it "
                     "again.",

@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 import attrs
 
@@ -21,7 +21,7 @@ from cmsapi.display import markup
 from cmsapi.jobs.kinds.doubt import Lasting
 from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
-from cmsapi.jobs.status import JobEvent, Phase
+from cmsapi.jobs.status import JobEvent, JobStatus, Phase
 from cmsapi.jobs.token import write_token
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.transport.caller import OperationCaller
@@ -128,6 +128,65 @@ class Failures:
     lasting: Lasting | None = None
 
 
+class Handle(Protocol):
+    """The public `Job`, as far as the modules below it know it."""
+
+    @property
+    def token(self) -> str:
+        """Text that attaches the job again."""
+        ...
+
+    @property
+    def status(self) -> JobStatus:
+        """What is known of it."""
+        ...
+
+
+@attrs.frozen
+class End:
+    """Say how a job is finished: with a result or an error."""
+
+    result: object = None
+    error: Exception | None = None
+
+
+@attrs.define(eq=False, weakref_slot=False)
+class Subscribers:
+    """Hold what waits for the end of one job, or hears of its polls.
+
+    Args:
+        waiters: One future for each waiter. It gets None when the job is finished, or the error that ends the wait.
+        listeners: Functions called with each event, and with the error that ends subscriptions early.
+        on_review: Decides on the review of a generation.
+        context: The context variables of the polls: those of the first subscriber, as hooks have changed them.
+    """
+
+    # Most jobs have one and none, and lists would take memory for each of them.
+    waiters: tuple[asyncio.Future[Exception | None], ...] = ()
+    listeners: tuple[Callable[[JobEvent | Exception], None], ...] = ()
+    on_review: ReviewHook | None = None
+    context: contextvars.Context | None = None
+
+    def tell(self, event: JobEvent | Exception) -> None:
+        """Tell the listeners an event, or the error that ends their subscriptions."""
+        for listener in self.listeners:
+            call_listener(listener, event)
+
+    def wake(self, error: Exception | None) -> None:
+        """Wake the waiters: without an error the job is finished, with one they raise that."""
+        waiters, self.waiters = self.waiters, ()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(error)
+
+    def leave(self, error: Exception | None) -> None:
+        """Give up all subscriptions: without an error the job is finished, with one they end although it goes on."""
+        if error is not None:
+            self.tell(error)
+        self.listeners, self.on_review = (), None
+        self.wake(error)
+
+
 def _key(job: TrackedJob) -> JobKey:
     return (job.kind, job.target)
 
@@ -144,28 +203,18 @@ class TrackedJob:
     Args:
         kind: The kind of work.
         target: Identifier of what is polled: a keyword, prompt, search, content or knowledge document.
-        history: What decides about later polls.
+        history: What the service has shown of it: where it stands, and what decides about later polls.
         settings: How it is polled.
         key: Its kind and target, which are those of other launches of the same work, too.
-        handle: The public `Job`, which errors carry; nothing below the handle uses it.
+        handle: The public `Job`, which errors carry.
         record: Its entry in the launch journal, or None without one.
         adopted: Whether it is a generation found after a lost answer that a colleague may have launched.
-        phase: Where it stands.
-        word: The service's own word for its state, or None.
-        since: Loop time at which the phase began, as far as polls can tell.
-        observed_at: Loop time at which it was last observed, or None.
+        end: How it is finished, None while it is not.
+        subscribers: What has it polled.
         polls: Polls so far.
         failures: The polls that have failed since the last one that succeeded; None without any.
-        closed: Whether it is finished.
-        result: Its result, once it is finished.
-        error: The error with which it finished, or None.
-        waiters: One future for each waiter. It gets None when the job is finished, or the error that ends the wait.
-        listeners: Functions called with each event, and with the error that ends subscriptions early.
-        on_review: Decides on the review of a generation.
-        context: The context variables of its polls: those of its first subscriber, as hooks have changed them.
         poll: The poll under way.
         deciding: Whether `on_review` is deciding.
-        acquiring: Whether its entry in the journal is being acquired.
         scheduled: Whether the scheduler has it polled.
         was_scheduled: Whether it is scheduled or was once; its polls teach nothing before that.
         started_at: Loop time from which its age counts.
@@ -183,30 +232,19 @@ class TrackedJob:
     history: JobHistory
     settings: PollSettings
     key: JobKey = attrs.field(init=False, default=attrs.Factory(_key, takes_self=True))
-    handle: Any = None
+    handle: Handle | None = None
     record: Record | None = None
     adopted: bool = False
+    end: End | None = None
 
-    phase: Phase = Phase.RUNNING
-    word: str | None = None
-    since: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
-    observed_at: float | None = None
+    # What polls it
+    subscribers: Subscribers = attrs.field(factory=Subscribers)
     polls: int = 0
     failures: Failures | None = None
-    closed: bool = False
-    result: Any = None
-    error: Exception | None = None
-
-    # Most jobs have one and none, and lists would take memory for each of them.
-    waiters: tuple[asyncio.Future[Exception | None], ...] = ()
-    listeners: tuple[Callable[[JobEvent | Exception], None], ...] = ()
-    on_review: ReviewHook | None = None
-
-    context: contextvars.Context | None = None
     poll: asyncio.Task[None] | None = None
     deciding: bool = False
-    acquiring: bool = False
 
+    # When it is polled
     scheduled: bool = False
     was_scheduled: bool = False
     started_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
@@ -219,8 +257,9 @@ class TrackedJob:
     overdue: bool = False
 
     def __repr__(self) -> str:
-        word = f" ({markup.plain(self.word)})" if self.word else ""
-        return f"<Job {self.kind} {markup.plain(self.id)}: {self.phase.value}{word}, {self.polls} polls>"
+        phase, word = self.history.phase.value, self.history.word
+        said = f" ({markup.plain(word)})" if word else ""
+        return f"<Job {self.kind} {markup.plain(self.id)}: {phase}{said}, {self.polls} polls>"
 
     @property
     def id(self) -> str:
@@ -233,21 +272,33 @@ class TrackedJob:
         return (self.kind, self.settings.policy)
 
     @property
+    def closed(self) -> bool:
+        """Whether it is finished."""
+        return self.end is not None
+
+    @property
+    def result(self) -> object:
+        """Its result, once it is finished with one."""
+        return None if self.end is None else self.end.result
+
+    @property
     def has_subscribers(self) -> bool:
         """Whether a waiter, a listener or a review hook wants it polled."""
-        return not self.closed and bool(self.waiters or self.listeners or self.on_review)
+        wanted = self.subscribers
+        return self.end is None and bool(wanted.waiters or wanted.listeners or wanted.on_review)
 
     @property
     def final_status(self) -> str:
         """How the journal and batches call its end; their *unknown* is a launch that may have happened."""
-        return "undecided" if self.phase is Phase.UNKNOWN else self.phase.value
+        phase = self.history.phase
+        return "undecided" if phase is Phase.UNKNOWN else phase.value
 
     @property
     def undecided(self) -> bool:
         """Whether it is finished because its article waits for a decision, which was not made yet."""
         result = self.result
         decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
-        return self.closed and self.phase is Phase.REVIEW and not decided
+        return self.closed and self.history.phase is Phase.REVIEW and not decided
 
     def token(self, base_url: str) -> str:
         """Spell the token that attaches it again."""
@@ -256,7 +307,7 @@ class TrackedJob:
     @property
     def elapsed(self) -> float:
         """Seconds since its launch, or since it was first known, until now or its end."""
-        end = self.since if self.closed else asyncio.get_running_loop().time()
+        end = self.history.since if self.closed else asyncio.get_running_loop().time()
         return max(0.0, end - self.history.began)
 
     def launch_time(self, now: float) -> float | None:
@@ -280,29 +331,6 @@ class TrackedJob:
         self.started_at = self.history.began if launched is None else launched
         self.age_known = launched is not None and not self.history.watched
         self.polled_at = self.started_at
-
-    def enter(self, phase: Phase, now: float) -> None:
-        """Note the phase that it has entered."""
-        self.phase, self.since = phase, now
-
-    def tell(self, event: JobEvent | Exception) -> None:
-        """Tell its listeners an event, or the error that ends their subscriptions."""
-        for listener in self.listeners:
-            call_listener(listener, event)
-
-    def unsubscribe_all(self, error: Exception | None) -> None:
-        """Give up all subscriptions: without an error it is finished, with one they end although it goes on."""
-        if error is not None:
-            self.tell(error)
-        self.listeners, self.on_review = (), None
-        self.wake(error)
-
-    def wake(self, error: Exception | None) -> None:
-        """Wake its waiters: without an error it is finished, with one they raise that."""
-        waiters, self.waiters = self.waiters, ()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(error)
 
 
 def call_listener(listener: Callable[[JobEvent | Exception], None], event: JobEvent | Exception) -> None:

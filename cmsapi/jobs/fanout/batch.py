@@ -316,7 +316,7 @@ class Batch(Unpicklable):
         """Keep how an item ended; an item whose job still runs has no end yet."""
         name, error, now = outcome.item, outcome.error, self._journal.wall()
         job = None if outcome.job is None else outcome.job.tracked
-        if job is not None and job.closed and job.phase is not Phase.REVIEW:
+        if job is not None and job.closed and job.history.phase is not Phase.REVIEW:
             unrecorded = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
             entry = attrs.evolve(
                 unrecorded if job.record is None else job.record.entry,

@@ -19,12 +19,12 @@ _PLAIN = ("name", "state", "elapsed", "id")
 
 def row_of(job: Job[Any]) -> ItemStatus:
     """Return the row of a job that is no item of a fan-out."""
-    phase = job.tracked.phase
+    phase = job.tracked.history.phase
     state = ItemState.RUNNING
     if phase is Phase.REVIEW:
         state = ItemState.REVIEW
     elif job.done():
-        state = ItemState.FINISHED if job.tracked.error is None else ItemState.FAILED
+        state = ItemState.FINISHED if job.exception() is None else ItemState.FAILED
     return ItemStatus(item=job.target, label=job.name or job.target, state=state, elapsed=job.tracked.elapsed, job=job)
 
 
@@ -57,7 +57,7 @@ def describe_state(row: ItemStatus) -> str:
     job = row.job
     if job is None:
         return row.state.value
-    more = job.tracked.word if row.state is ItemState.RUNNING else job.tracked.phase.value
+    more = job.tracked.history.word if row.state is ItemState.RUNNING else job.tracked.history.phase.value
     return with_word(row.state.value, more if row.state in (ItemState.RUNNING, ItemState.FAILED) else None)
 
 

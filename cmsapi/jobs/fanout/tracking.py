@@ -351,7 +351,7 @@ class ShowsProgress(Unpicklable):
 def _state(job: Job[Any] | None) -> ItemState:
     if job is None:
         return ItemState.LAUNCHING
-    return ItemState.REVIEW if job.tracked.phase is Phase.REVIEW else ItemState.RUNNING
+    return ItemState.REVIEW if job.tracked.history.phase is Phase.REVIEW else ItemState.RUNNING
 
 
 def _now() -> float:

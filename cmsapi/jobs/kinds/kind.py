@@ -103,9 +103,14 @@ class Observation:
     finished: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_is_finished, takes_self=True))
 
 
-@attrs.define
+def _began(history: JobHistory) -> float:
+    return history.began
+
+
+# A weak reference would take eight bytes more of each job that waits.
+@attrs.define(weakref_slot=False)
 class JobHistory:
-    """Remember what decides how later polls are read.
+    """Remember what the service has shown of a job: where it stands, and what decides how later polls are read.
 
     Args:
         began: Loop time at which the launch was answered, or the watch began.
@@ -120,6 +125,10 @@ class JobHistory:
         saw_running: Whether it was seen running.
         earlier: The time of an earlier run, as it was shown before the launch or while this one ran, or None.
         lasting: The doubt that the last poll has shown, or None.
+        phase: Where the job stands.
+        word: The service's own word for that, or None.
+        since: Loop time at which the phase began, as far as polls can tell.
+        observed_at: Loop time at which the job was last observed, or None.
     """
 
     began: float = attrs.field(factory=lambda: asyncio.get_running_loop().time())
@@ -134,9 +143,20 @@ class JobHistory:
     saw_running: bool = False
     earlier: datetime | None = None
     lasting: Lasting | None = None
+    phase: Phase = Phase.RUNNING
+    word: str | None = None
+    since: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
+    observed_at: float | None = None
+
+    def enter(self, phase: Phase, now: float) -> None:
+        """Note the phase that the job has entered."""
+        self.phase, self.since = phase, now
 
     def add(self, observation: Observation, now: float) -> None:
         """Remember an observation of a loop time."""
+        if observation.phase is not self.phase:
+            self.enter(observation.phase, now)
+        self.word, self.observed_at = observation.state, now
         if observation.doubt is None:
             self.seen = True
             self.saw_running = self.saw_running or observation.phase is Phase.RUNNING

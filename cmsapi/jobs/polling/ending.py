@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
-
-import attrs
 
 from cmsapi.display import markup
 from cmsapi.errors import (
@@ -32,21 +29,13 @@ from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import DECIDING, Failures, TrackedJob
+from cmsapi.jobs.tracked import DECIDING, End, Failures, TrackedJob
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 
-@attrs.frozen
-class End:
-    """Say how a job is finished: with a result or an error."""
-
-    result: Any = None
-    error: Exception | None = None
-
-
-def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None:
+def end_of(job: TrackedJob, observation: Observation, result: object) -> End | None:
     """Return how a job is finished after an observation, None while it goes on.
 
     Args:
@@ -54,22 +43,21 @@ def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None
         observation: What a poll has shown.
         result: The result, or the document that the poll has read.
     """
-    phase, doubt, history = observation.phase, observation.doubt, job.history
-    if doubt is not None:
-        now = asyncio.get_running_loop().time()
-        if history.lasting is None or not history.lasting.lasts(job.settings.policy, now, seen=history.seen):
+    phase, now, lasting = observation.phase, _now(), job.history.lasting
+    if observation.doubt is not None:
+        if lasting is None or not lasting.lasts(job.settings.policy, now, seen=job.history.seen):
             return None
         if observation.end is None:
-            return _unknown_end(job, _told(observation, doubt))
+            return _unknown(job, f"the service keeps showing {_shown(observation)}")
         phase = observation.end
-        job.enter(phase, now)
-        if doubt is Doubt.INCOMPLETE:
+        job.history.enter(phase, now)
+        if observation.doubt is Doubt.INCOMPLETE:
             logger.warning(
                 "%r has only %s, and no more have come for %.0f s: its result has `complete` False, and so have those "
                 "of further jobs whose results stay as short, at once",
                 job,
                 job.kind.missing(result),
-                now - history.lasting.since,
+                now - lasting.since,
             )
     match phase:
         case Phase.SUCCEEDED:
@@ -79,21 +67,18 @@ def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None
         case Phase.REVIEW:
             return End(result)
         case Phase.FAILED:
-            return End(
-                error=JobFailedError(
-                    f"The {job.kind} of {markup.plain(job.target)} failed, as the service reports. "
-                    "client.credit_usages shows whether its credit was given back; to try again, launch it again, "
-                    "which costs a credit.",
-                    job=job.handle,
-                )
+            return _without_result(
+                JobFailedError,
+                job,
+                f"The {job.kind} of {markup.plain(job.target)} failed, as the service reports. client.credit_usages "
+                "shows whether its credit was given back; to try again, launch it again, which costs a credit.",
             )
         case Phase.SUPERSEDED:
-            return End(
-                error=JobSupersededError(
-                    f"{job.target} has a newer {job.kind} ({observation.other_id}) than {job.id}. "
-                    f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
-                    job=job.handle,
-                )
+            return _without_result(
+                JobSupersededError,
+                job,
+                f"{job.target} has a newer {job.kind} ({observation.other_id}) than {job.id}. "
+                f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
             )
     return None
 
@@ -112,24 +97,22 @@ def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> 
     """Return how a job is finished after one more failed poll, None while it goes on."""
     if (doubt := doubt_of(job, error)) is None:
         return None
-    now = asyncio.get_running_loop().time()
+    now, policy, seen = _now(), job.settings.policy, job.history.seen
     about = None if doubt is Doubt.OUTAGE else (type(error), getattr(error, "operation", None))
-    failures.lasting = seen_again(failures.lasting, doubt, about, now)
-    if not failures.lasting.lasts(job.settings.policy, now, seen=job.history.seen):
+    lasting = failures.lasting = seen_again(failures.lasting, doubt, about, now)
+    if not lasting.lasts(policy, now, seen=seen):
         return None
-    lasted = now - failures.lasting.since
+    lasted = f"{now - lasting.since:.0f} s"
     if doubt is not Doubt.GONE:
         said = str(error).partition("\n")[0]
-        why = f"its polls keep failing, for {lasted:.0f} s by now; the last one with {type(error).__name__}: {said}"
-        return _unknown_end(job, why, cause=error)
-    job.enter(Phase.VANISHED, now)
-    return End(
-        error=JobVanishedError(
-            f"The service has not known {job!r} for {lasted:.0f} s: it was deleted, is not "
-            f"visible to this key any more, or has never been the id of a {job.kind}. If it comes back, "
-            "client.jobs.attach(token) finds it.",
-            job=job.handle,
-        )
+        why = f"its polls keep failing, for {lasted} by now; the last one with {type(error).__name__}: {said}"
+        return _unknown(job, why, cause=error)
+    job.history.enter(Phase.VANISHED, now)
+    return _without_result(
+        JobVanishedError,
+        job,
+        f"The service has not known {job!r} for {lasted}: it was deleted, is not visible to this key any more, or has "
+        f"never been the id of a {job.kind}. If it comes back, client.jobs.attach(token) finds it.",
     )
 
 
@@ -163,41 +146,46 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
         error = raised
     else:
         if review.decision != "leave":
-            job.enter(Phase.SUCCEEDED, asyncio.get_running_loop().time())
-            job.word = str(review.generation.status)
+            job.history.enter(Phase.SUCCEEDED, _now())
+            job.history.word = str(review.generation.status)
         return End(review)
     if isinstance(error, JobSupersededError):
-        job.enter(Phase.SUPERSEDED, asyncio.get_running_loop().time())
-        error.job, error.token, error.status = job.handle, job.handle.token, job.handle.status
+        job.history.enter(Phase.SUPERSEDED, _now())
+        if (handle := job.handle) is not None:
+            error.job, error.token, error.status = handle, handle.token, handle.status
     elif review.decision is None:
         error.add_note(
             f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
             f"client.contents.review({review.content_id!r}) decides on it later."
         )
-    if not job.waiters:
+    if not job.subscribers.waiters:
         logger.error("the on_review hook of %r failed, and the job has no waiters", job, exc_info=error)
     return End(error=error)
 
 
-def _told(observation: Observation, doubt: Doubt) -> str:
+def _shown(observation: Observation) -> str:
     """Say what the service shows instead of an end."""
-    match doubt:
-        case Doubt.UNLISTED:
-            return (
-                f"the service keeps showing {observation.state!r}, which is not listed. "
-                "PollPolicy(words=...) tells what it means"
-            )
-        case _ if observation.other_id is not None:
-            return f"the service keeps showing {observation.other_id}, which is from before the launch"
-    return f"the service keeps showing {observation.state!r} of an earlier run"
+    if observation.other_id is not None:
+        return f"{observation.other_id}, which is from before the launch"
+    if observation.doubt is Doubt.UNLISTED:
+        return f"{observation.state!r}, which is not listed. PollPolicy(words=...) tells what it means"
+    return f"{observation.state!r} of an earlier run"
 
 
-def _unknown_end(job: TrackedJob, why: str, cause: Exception | None = None) -> End:
-    job.enter(Phase.UNKNOWN, asyncio.get_running_loop().time())
-    error = UnknownJobStateError(
+def _unknown(job: TrackedJob, why: str, cause: Exception | None = None) -> End:
+    job.history.enter(Phase.UNKNOWN, _now())
+    told = (
         f"The end of {job!r} cannot be told: {why}. Check it in the application; client.jobs.attach(token) waits for "
-        "it again.",
-        job=job.handle,
+        "it again."
     )
+    return _without_result(UnknownJobStateError, job, told, cause)
+
+
+def _without_result(kind: type[JobError], job: TrackedJob, told: str, cause: Exception | None = None) -> End:
+    error = kind(told, job=job.handle)
     error.__cause__ = cause
     return End(error=error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
-from cmsapi.errors import CMSError
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.tracked import TrackedJob
-from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
-
-logger: logging.Logger = logging.getLogger("cmsapi")
-
-# So many failed polls in a row are worth a line in the log.
-_WORRYING_POLLS = 5
+from cmsapi.observability.job_events import JobObserved, JobReleased
 
 
 def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
@@ -27,35 +20,21 @@ def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
         lasting = job.failures.lasting if job.failures is not None else job.history.lasting
         if lasting is not None:
             left = lasting.left(job.settings.policy, asyncio.get_running_loop().time(), seen=job.history.seen)
-            word = f" ({job.word!r})" if lasting.doubt is Doubt.UNLISTED else ""
+            word = f" ({job.history.word!r})" if lasting.doubt is Doubt.UNLISTED else ""
             why = f"{why}; {lasting.doubt.words}{word}, and if that stays, the job ends in {left:.0f} s"
     return JobStatus(
-        state=job.word,
-        phase=job.phase,
+        state=job.history.word,
+        phase=job.history.phase,
         # A result that takes further requests may not be read yet.
-        done=job.closed or job.phase is Phase.SUCCEEDED,
-        since=at(job.since),
-        observed_at=None if job.observed_at is None else at(job.observed_at),
+        done=job.closed or job.history.phase is Phase.SUCCEEDED,
+        since=at(job.history.since),
+        observed_at=None if job.history.observed_at is None else at(job.history.observed_at),
         polls=job.polls,
         next_poll_at=None if next_poll is None else at(next_poll),
         why_next=why,
         elapsed=job.elapsed,
         eta=None if end is None else at(end),
     )
-
-
-def log_failure(job: TrackedJob, failures: int, error: Exception) -> None:
-    """Log a failed poll, after so many in a row, or when it shows a mistake."""
-    if failures == _WORRYING_POLLS:
-        logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures, job, error)
-    if not isinstance(error, CMSError):
-        # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
-        logger.error("a poll of %r went wrong", job, exc_info=error)
-
-
-def watched(job: TrackedJob) -> JobWatched:
-    """Make the event of a job's first subscription."""
-    return JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
 
 
 def observed(job: TrackedJob, scheduler: Scheduler, reason: str, error: Exception | None) -> JobObserved:
@@ -65,8 +44,8 @@ def observed(job: TrackedJob, scheduler: Scheduler, reason: str, error: Exceptio
         kind=job.kind.name.value,
         target=job.target,
         id=job.id,
-        phase=job.phase.value,
-        state=job.word,
+        phase=job.history.phase.value,
+        state=job.history.word,
         polls=job.polls,
         elapsed=job.elapsed,
         reason=reason,
@@ -82,9 +61,9 @@ def released(job: TrackedJob) -> JobReleased:
         kind=job.kind.name.value,
         target=job.target,
         id=job.id,
-        phase=job.phase.value,
+        phase=job.history.phase.value,
         finished=job.closed,
         polls=job.polls,
         elapsed=job.elapsed,
-        error=type(job.error).__name__ if job.error is not None else None,
+        error=None if job.end is None or job.end.error is None else type(job.end.error).__name__,
     )

@@ -50,22 +50,20 @@ class ResponseObserver:
             path: Path parameters of the request for a list, None for a single document.
             page: Number of the page of the list, None when it is not one of the largest pages.
         """
-        kinds = self._kinds.get(type(documents[0]), ())
-        named = [(target, document) for document in documents if (target := _target(document)) is not None]
-        if path is not None and page is not None:
-            for kind in kinds:
-                parent = path.get(kind.list_parameter) if kind.list_operation else None
-                if parent is not None:
-                    targets = [target for target, _ in named]
-                    states = kind.shown(documents[0]) is not Shown.NOTHING
-                    self._scheduler.list_reads.listed(Listing(kind, parent, page), targets, show_states=states)
-        for kind in self._naming.get(type(documents[0]), ()):
+        model = type(documents[0])
+        # A document without an identifier tells of no job.
+        named = [(target, document) for document in documents if (target := getattr(document, "id", None)) is not None]
+        for kind in self._naming.get(model, ()):
             self._note_names(kind, named)
         for document in documents:
             if isinstance(document, User):
                 self._balances.saw(document, sent_at)
-        for target, document in named:
-            for kind in kinds:
+        for kind in self._kinds.get(model, ()):
+            if path is not None and page is not None and (parent := path.get(kind.list_parameter)) is not None:
+                states = kind.shown(documents[0]) is not Shown.NOTHING
+                listing = Listing(kind, parent, page)
+                self._scheduler.list_reads.listed(listing, [target for target, _ in named], show_states=states)
+            for target, document in named:
                 self._scheduler.show(kind, target, document, sent_at)
 
     def _note_names(self, kind: Kind, named: Sequence[tuple[str, Model]]) -> None:
@@ -76,8 +74,3 @@ class ResponseObserver:
                 if key not in names and len(names) >= MOST_NAMES:
                     del names[next(iter(names))]
                 names[key] = name[:LONGEST_NAME]
-
-
-def _target(document: Model) -> str | None:
-    """Return the identifier of a document, or None of one that shows none: it tells of no job."""
-    return getattr(document, "id", None)

@@ -1,5 +1,9 @@
 """Poll the jobs of a client: one poll, what it means, and what follows from it.
 
+A job that has subscribers is scheduled once this client holds its entry in the journal, so that one process polls each
+job. When it is due it is polled (`requests`); what that shows is noted, the scheduler learns it, those who listen are
+told, and it may be the end of the job (`ending`).
+
 A refused key ends the waiters, not the job; a review hook stays set, and decides once the key works.
 """
 
@@ -8,37 +12,42 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import logging
 import math
 from functools import partial
-from typing import Any
 
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.errors import APIError, ClientClosedError, CMSError
+from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
-from cmsapi.jobs.polling.claims import EntryClaims
-from cmsapi.jobs.polling.ending import End, decide, doubt_of, end_after_failure, end_of, tells_waiters
-from cmsapi.jobs.polling.list_request import start_read
-from cmsapi.jobs.polling.poll_request import read_state, send_poll
+from cmsapi.jobs.polling.ending import decide, doubt_of, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.registry import JobRegistry
-from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
+from cmsapi.jobs.polling.requests import read_job, read_list, read_state
+from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.polling.time_limit import end_subscriptions
 from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
-from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
+from cmsapi.jobs.tracked import End, Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched, UnlistedState
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import REQUEST_COUNT
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Why a poll comes that is not due.
 _ASKED = "the program asks for it"
+# One of so many tries to hold an entry that another process holds claims it; the others only see whether it is there.
+_CLAIM_EVERY = 5
+# So many failed polls in a row are worth a line in the log.
+_WORRYING_POLLS = 5
 
 
 class Poller:
@@ -60,7 +69,6 @@ class Poller:
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
-        self._claims = EntryClaims(self.journal)
         self._closed = False
         # The words that are not listed and were reported.
         self._reported: set[tuple[Kind, str | None]] = set()
@@ -71,7 +79,7 @@ class Poller:
         """Stop polling; every waiter is told so."""
         self._closed = True
         for job in tuple(self.registry.subscribed):
-            job.unsubscribe_all(
+            job.subscribers.leave(
                 ClientClosedError(
                     f"The client was closed while {job!r} was waited for. It continues and may be paid for: "
                     f"client.jobs.attach({job.token(self.base_url)!r}) waits for it again."
@@ -123,25 +131,31 @@ class Poller:
         """Poll a job from now on."""
         if job not in self.registry.subscribed:
             self.registry.subscribed[job] = self.hooks
-            context = job.context = contextvars.copy_context()
+            context = job.subscribers.context = contextvars.copy_context()
             if self.hooks.wants(JobWatched.level):
-                context.run(self.hooks, events.watched(job))
+                event = JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
+                context.run(self.hooks, event)
         self._schedule(job)
 
-    def unsubscribe(self, job: TrackedJob) -> None:
-        """Stop polling a job if it is finished, or nothing waits for it any more."""
-        if job not in self.registry.subscribed or (not job.closed and job.has_subscribers):
+    def unsubscribe(self, job: TrackedJob, *, dropped: bool = False) -> None:
+        """Stop polling a job that nothing waits for any more.
+
+        Args:
+            job: The job.
+            dropped: Whether the scheduler has seen its end, and polls it no more.
+        """
+        if job.has_subscribers or (hooks := self.registry.subscribed.pop(job, None)) is None:
             return
-        hooks = self.registry.subscribed.pop(job)
-        job.context = None
+        job.subscribers.context = None
         if hooks.wants(JobReleased.level):
             hooks(events.released(job))
-        self.scheduler.drop(job)
+        if not dropped:
+            self.scheduler.drop(job)
 
     def decide_with(self, job: TrackedJob, hook: ReviewHook) -> None:
         """Have a hook decide on the review of a job; of several hooks the first one decides."""
-        if not job.closed and job.on_review is None:
-            job.on_review = hook
+        if not job.closed and job.subscribers.on_review is None:
+            job.subscribers.on_review = hook
             self.subscribe(job)
 
     async def poll_now(self, job: TrackedJob) -> None:
@@ -150,10 +164,7 @@ class Poller:
         Raises:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
-        try:
-            await result_of(self._begin_poll(job, Priority.INTERACTIVE, _ASKED))
-        except CMSError as error:
-            raise error.fresh() from error
+        await _joined(self._begin_poll(job, Priority.INTERACTIVE, _ASKED))
 
     async def read_status(self, job: TrackedJob) -> JobStatus:
         """Return how a job stands; one request at most, and none while what is known is recent or other polls come.
@@ -162,65 +173,86 @@ class Poller:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
         launched = job.history.began if job.history.fresh else -math.inf
-        recent = _now() - max(launched, job.observed_at or -math.inf) < job.settings.policy.min_interval
-        if recent or job.closed or job.has_subscribers or job.phase is Phase.SUCCEEDED:
-            return self.status(job)
-        if await self._claims.held_elsewhere(job):
-            return self.status(job)
-        if not job.kind.result_requests:
-            await self.poll_now(job)
-            return self.status(job)
-        # The result takes further requests, which are for the caller that awaits it.
-        read = self._status_reads.get(job)
-        if read is None:
-            read = self._status_reads[job] = self.tasks.start(self._read_state(job))
-            read.add_done_callback(lambda _: self._status_reads.pop(job, None))
-        try:
-            await result_of(read)
-        except CMSError as error:
-            raise error.fresh() from error
+        observed = -math.inf if job.history.observed_at is None else job.history.observed_at
+        recent = _now() - max(launched, observed) < job.settings.policy.min_interval
+        known = recent or job.closed or job.has_subscribers or job.history.phase is Phase.SUCCEEDED
+        if not known and not await self._polled_elsewhere(job):
+            if not job.kind.result_requests:
+                await self.poll_now(job)
+            else:
+                # The result takes further requests, which are for the caller that awaits it.
+                if (read := self._status_reads.get(job)) is None:
+                    read = self._status_reads[job] = self.tasks.start(self._read_status(job))
+                    read.add_done_callback(lambda _: self._status_reads.pop(job, None))
+                await _joined(read)
         return self.status(job)
 
-    async def _read_state(self, job: TrackedJob) -> None:
+    async def _read_status(self, job: TrackedJob) -> None:
         """Read the document of a job without its result; a job that has none is finished with it."""
         observation, document = await read_state(job, Priority.INTERACTIVE)
-        if job.closed:
-            return
-        if observation.phase is Phase.SUCCEEDED:
+        if observation.phase is Phase.SUCCEEDED and not job.closed:
             self._note(job, observation)
-        else:
+        elif not job.closed:
             self._on_response(job, observation, document, _ASKED)
+
+    # Its entry in the journal
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""
         if self._closed or job.deciding or job not in self.registry.subscribed:
             return
-        record = job.record
-        if record is not None and not record.pollable:
-            if not job.acquiring:
-                job.acquiring = True
-                self.tasks.start(self._acquire(job, record)).add_done_callback(partial(self._forget_acquiring, job))
-            return
-        self.scheduler.add(job, self, at_once=job.polls == 0 and not job.history.fresh)
+        if job.record is None or job.record.pollable:
+            self.scheduler.add(job, self, at_once=job.polls == 0 and not job.history.fresh)
+        elif job not in self.registry.acquiring:
+            self.registry.acquiring.add(job)
+            self.tasks.start(self._acquire(job, job.record)).add_done_callback(partial(self._acquired, job))
 
     async def _acquire(self, job: TrackedJob, record: Record) -> None:
-        """Have a job polled once this client holds its entry."""
-        try:
-            await self._claims.acquire(job, record)
-        except CMSError as error:
-            job.wake(error)
-            self.unsubscribe(job)
-            if job.has_subscribers:
-                # Events, listeners and review hooks outlast a request that failed.
-                await asyncio.sleep(job.settings.policy.max_interval)
-        job.acquiring = False
-        self._schedule(job)
+        """Wait until no other process polls a job.
 
-    def _forget_acquiring(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
-        """Begin again after other code has cancelled that, perhaps before it began; the end of the client does, too."""
+        It is polled without its entry when the state cannot be reached: two streams of polls are better than none.
+        """
+        rounds = 0
+        try:
+            await self.journal.open(job.settings.read_user)
+            while job.has_subscribers and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
+                rounds += 1
+                await asyncio.sleep(FOLLOW)
+        except Exception as error:
+            if isinstance(error, CMSError) and not isinstance(error, StateError):
+                # It cannot be told whose journal it is. Events, listeners and review hooks outlast that.
+                job.subscribers.wake(error)
+                self.unsubscribe(job)
+                if job.has_subscribers:
+                    await asyncio.sleep(job.settings.policy.max_interval)
+                return
+            # Perhaps a mistake, of a state or of this package: no code awaits this task, and no waiter would wake.
+            tell = logger.warning if isinstance(error, StateError) else logger.exception
+            tell("Journal unavailable; polling %r anyway: %s", job, error)
+            record.pollable = True
+
+    def _acquired(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
+        self.registry.acquiring.discard(job)
         if acquiring.cancelled():
-            job.acquiring = False
+            # By other code, perhaps before it began; or the client ends, and then this does nothing.
             asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)
+        else:
+            self._schedule(job)
+
+    async def _polled_elsewhere(self, job: TrackedJob) -> bool:
+        """Tell whether another process that shares the state polls a job; its end shows in the journal."""
+        record = job.record
+        if record is None or not self.journal.state.shared:
+            return False
+        try:
+            mine = await self.journal.acquire(record)
+        except StateError as error:
+            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
+            return False
+        if record.held and record.idle:
+            # This process only asks.
+            self.journal.leases.release_later(record)
+        return not mine
 
     # Polls
 
@@ -236,22 +268,30 @@ class Poller:
 
     def read_list(self, listing: Listing, job: TrackedJob) -> None:
         """Begin to read a page of a list on which several jobs are, with the settings of one of them."""
-        start_read(self.scheduler.list_reads, self.tasks, listing, job)
+        # In an empty context, because it is for many jobs. The fan-out of this one counts the request.
+        context, lists = contextvars.Context(), self.scheduler.list_reads
+        if job.subscribers.context is not None:
+            context.run(REQUEST_COUNT.set, job.subscribers.context.get(REQUEST_COUNT))
+        try:
+            self.tasks.start(read_list(lists, listing, job.settings.caller), context)
+        except ClientClosedError:
+            # Another client may wait for jobs on it.
+            lists.read(listing, failed=True)
 
     def _begin_poll(self, job: TrackedJob, priority: Priority, why: str) -> asyncio.Task[None]:
-        if job.poll is None:
-            reason = ""
-            if self.registry.subscribed.get(job, self.hooks).wants(JobObserved.level):
-                reason = why or self.scheduler.why_interval(job)
-            self.scheduler.polling(job)
-            # A copy, because a listener or a hook that asks for this may run in that very context.
-            context = job.context.copy() if job.context is not None else None
-            poll = self.tasks.start(self._poll(job, priority, reason), context)
-            # An eager task may have ended already.
-            job.poll = None if poll.done() else poll
-            poll.add_done_callback(partial(self._forget_cancelled, job))
-            return poll
-        return job.poll
+        if job.poll is not None:
+            return job.poll
+        reason = ""
+        if self.registry.subscribed.get(job, self.hooks).wants(JobObserved.level):
+            reason = why or self.scheduler.why_interval(job)
+        self.scheduler.polling(job)
+        # A copy, because a listener or a hook that asks for this may run in that very context.
+        context = job.subscribers.context and job.subscribers.context.copy()
+        poll = self.tasks.start(self._poll(job, priority, reason), context)
+        # An eager task may have ended already.
+        job.poll = None if poll.done() else poll
+        poll.add_done_callback(partial(self._forget_cancelled, job))
+        return poll
 
     def _forget_cancelled(self, job: TrackedJob, poll: asyncio.Task[None]) -> None:
         """Plan the next poll of a job after one that other code has cancelled, perhaps before it began."""
@@ -261,7 +301,7 @@ class Poller:
 
     async def _poll(self, job: TrackedJob, priority: Priority, reason: str) -> None:
         try:
-            observation, result = await send_poll(job, self.scheduler, priority)
+            observation, result = await read_job(job, self.scheduler, priority)
         except Exception as error:
             job.poll = None
             if not job.closed:
@@ -292,50 +332,42 @@ class Poller:
 
     # What a poll means
 
-    def _on_response(self, job: TrackedJob, observation: Observation, result: Any, reason: str) -> None:
+    def _on_response(self, job: TrackedJob, observation: Observation, result: object, reason: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
         job.failures = None
         changed = self._note(job, observation)
-        if not job.deciding:
-            self._schedule_after(job, observation)
+        if observation.finished and not job.deciding:
+            self.scheduler.saw_end(job)
+        elif not job.deciding:
+            self.scheduler.saw_running(job, certain=observation.doubt is None)
+            if observation.end is not None:
+                self.scheduler.ask_again(job)
         self._count_poll(job, None, reason)
         # Without listeners there is no event, because a status costs a forecast.
-        if job.listeners:
-            job.tell(Observed(self.status(job), changed))
+        if job.subscribers.listeners:
+            job.subscribers.tell(Observed(self.status(job), changed))
         # While a hook decides, what is seen may be the work of the decision, which finishes the job itself.
         if not job.deciding:
-            if observation.phase is Phase.REVIEW and job.on_review is not None:
+            hook = job.subscribers.on_review
+            if observation.phase is Phase.REVIEW and hook is not None and isinstance(result, GenerationReview):
                 job.deciding = True
-                self.scheduler.drop(job)
-                self.tasks.start(self._decide(job, result, job.on_review))
+                self.tasks.start(self._decide(job, result, hook))
             elif (end := end_of(job, observation, result)) is not None:
-                self._finish(job, end)
+                self._finish(job, end, certain=observation.finished)
         if isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
                 self.read_list(Listing(job.kind, parent, 1), job)
 
-    def _schedule_after(self, job: TrackedJob, observation: Observation) -> None:
-        """Have the scheduler learn what a poll has shown, and plan the next one."""
-        if observation.finished:
-            self.scheduler.saw_end(job)
-            return
-        self.scheduler.saw_running(job, certain=observation.doubt is None)
-        if observation.end is not None:
-            self.scheduler.ask_again(job)
-
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""
-        now, before = _now(), (job.phase, job.word)
-        job.history.add(observation, now)
-        if observation.phase is not job.phase:
-            job.phase, job.since = observation.phase, now
-        job.word, job.observed_at = observation.state, now
-        if observation.doubt is Doubt.UNLISTED and (job.kind, job.word) not in self._reported:
-            self._reported.add((job.kind, job.word))
-            patience = Doubt.UNLISTED.patience(job.settings.policy, seen=job.history.seen)
-            self.hooks(UnlistedState(kind=job.kind.name.value, state=job.word, ends_in=patience))
-        return before != (job.phase, job.word)
+        history, before = job.history, (job.history.phase, job.history.word)
+        history.add(observation, _now())
+        if observation.doubt is Doubt.UNLISTED and (job.kind, history.word) not in self._reported:
+            self._reported.add((job.kind, history.word))
+            patience = Doubt.UNLISTED.patience(job.settings.policy, seen=history.seen)
+            self.hooks(UnlistedState(kind=job.kind.name.value, state=history.word, ends_in=patience))
+        return before != (history.phase, history.word)
 
     def _on_failure(self, job: TrackedJob, error: Exception, reason: str) -> None:
         """Count a failed poll, and tell of it."""
@@ -347,17 +379,21 @@ class Poller:
         else:
             self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
         self._count_poll(job, error, reason)
-        events.log_failure(job, failures.polls, error)
-        if job.listeners:
-            job.tell(PollFailed(self.status(job), error))
+        if failures.polls == _WORRYING_POLLS:
+            logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures.polls, job, error)
+        if not isinstance(error, CMSError):
+            # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
+            logger.error("a poll of %r went wrong", job, exc_info=error)
+        if job.subscribers.listeners:
+            job.subscribers.tell(PollFailed(self.status(job), error))
         if tells_waiters(error):
             # While the client is being closed, its end tells the waiters in better words.
             with contextlib.suppress(ClientClosedError):
                 self.poll_settings.caller.open()
-                job.wake(error)
+                job.subscribers.wake(error)
                 self.unsubscribe(job)
         elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:
-            self._finish(job, end)
+            self._finish(job, end, certain=False)
 
     def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
         """Count a poll, and tell the hooks what it has shown."""
@@ -371,20 +407,33 @@ class Poller:
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         try:
-            self._finish(job, await decide(job, review, hook))
+            self._finish(job, await decide(job, review, hook), certain=True)
         finally:
             job.deciding = False
             self._schedule(job)
 
-    def _finish(self, job: TrackedJob, end: End) -> None:
-        job.result, job.error, job.closed = end.result, end.error, True
+    def _finish(self, job: TrackedJob, end: End, *, certain: bool) -> None:
+        """End a job; the scheduler has seen an end that is certain, and polls it no more."""
+        job.end = end
         if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
             self.scheduler.cut_results.add(job.kind)
-        if job.listeners:
-            job.tell(Finished(self.status(job), end.error))
-        job.unsubscribe_all(None)
-        self.unsubscribe(job)
+        if job.subscribers.listeners:
+            job.subscribers.tell(Finished(self.status(job), end.error))
+        job.subscribers.leave(None)
+        self.unsubscribe(job, dropped=certain)
         self.registry.finished(job)
+
+
+async def _joined(task: asyncio.Task[None]) -> None:
+    """Wait for a task that several wait for, so that cancelling one of them leaves it to the others.
+
+    `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits any more.
+    """
+    await asyncio.wait([task])
+    try:
+        task.result()
+    except CMSError as error:
+        raise error.fresh() from error
 
 
 def _now() -> float:

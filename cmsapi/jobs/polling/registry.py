@@ -42,6 +42,8 @@ class JobRegistry:
     def __init__(self, journal: LaunchJournal, names: Mapping[JobKey, str]) -> None:
         #: The jobs with subscribers, in the order of their subscriptions, and the hooks that hear of their polls.
         self.subscribed: dict[TrackedJob, Hooks] = {}
+        #: The jobs whose entries in the journal are being acquired.
+        self.acquiring: set[TrackedJob] = set()
         self.journal: LaunchJournal = journal
         self._names = names
         #: The jobs in flight, oldest first.
@@ -113,7 +115,8 @@ class JobRegistry:
 
     def reopen(self, job: TrackedJob, settings: PollSettings) -> TrackedJob:
         """Return a new job for a generation that still waits for its decision."""
-        again = TrackedJob(job.kind, job.target, attrs.evolve(job.history, fresh=False), settings)
+        history = attrs.evolve(job.history, fresh=False, phase=Phase.RUNNING, word=None, observed_at=None)
+        again = TrackedJob(job.kind, job.target, history, settings)
         if job.record is not None:
             job.record.bind(again)
         self.add(again)
@@ -127,9 +130,10 @@ class JobRegistry:
 
     def finished(self, job: TrackedJob) -> None:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
-        if job.phase is not Phase.REVIEW or not job.undecided:
+        phase = job.history.phase
+        if phase is not Phase.REVIEW or not job.undecided:
             self.remove(job)
-        if job.phase in _FINAL and not job.history.watched:
+        if phase in _FINAL and not job.history.watched:
             self._finished[job.key] = job
             self._finished.move_to_end(job.key)
             if len(self._finished) > _KEPT:
@@ -138,7 +142,7 @@ class JobRegistry:
         if record is None:
             return
         review = job.result if isinstance(job.result, GenerationReview) else None
-        if job.phase is not Phase.REVIEW:
+        if phase is not Phase.REVIEW:
             self.journal.record_end(record, job.final_status, review.decision if review is not None else None)
             return
         self.journal.record_review(record)

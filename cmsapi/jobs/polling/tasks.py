@@ -12,15 +12,6 @@ from cmsapi.errors import ClientClosedError
 T = TypeVar("T")
 
 
-async def result_of(task: asyncio.Task[T]) -> T:
-    """Wait for a task that goes on when its waiter is cancelled, and return its result or raise its error.
-
-    `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits any more.
-    """
-    await asyncio.wait([task])
-    return task.result()
-
-
 class BackgroundTasks:
     """Run the tasks of one client.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TypeAlias
 
 from cmsapi.display import markup
@@ -35,42 +36,30 @@ def limit_wait(
         timeout: Seconds; None takes the default of the client, which counts from the launch.
         since_launch: Whether the seconds of `timeout` count from the launch.
     """
-    loop = asyncio.get_running_loop()
+    loop, policy = asyncio.get_running_loop(), job.settings.policy
     # Tens of thousands of waits have a timer each, and each would copy a context of its own.
-    context = job.context
+    context = job.subscribers.context
     if timeout is not None and not since_launch:
         return loop.call_later(timeout, _end, job, waiter, f"{timeout:g} s", context=context)
-    if (limit := _limit(job, timeout)) is None:
+    if (limit := policy.job_timeout if timeout is None else timeout) is None:
         return None
-    now, end = loop.time(), _began(job) + limit
-    if end > now and (job.history.watched or job.launch_time(now) is not None):
-        return loop.call_at(end, _check, job, waiter, timeout, context=context)
+    now, began = loop.time(), _began(job)
+    if began is not None and began + limit > now:
+        return loop.call_at(began + limit, _check, job, waiter, timeout, context=context)
     # The next poll may show that it has ended, and the first answer of the service tells how old it is.
-    soon, until = job.settings.policy.max_interval, now + _HOUR
-    return loop.call_later(soon, _check, job, waiter, timeout, job.polls, until, context=context)
+    return loop.call_later(policy.max_interval, _check, job, waiter, timeout, job.polls, now + _HOUR, context=context)
 
 
 def end_subscriptions(job: TrackedJob) -> None:
     """End the listeners and the review hook of a job whose time is over; its waiters have timers of their own."""
-    limit = _limit(job, None)
-    if limit is None or job.deciding or not (job.listeners or job.on_review):
+    subscribers = job.subscribers
+    if job.deciding or not (subscribers.listeners or subscribers.on_review) or (time := _over(job, None)) is None:
         return
-    if _began(job) + limit <= asyncio.get_running_loop().time():
-        error = _late(job, f"{limit:g} s of {_beginning(job)}")
-        if job.on_review is not None:
-            logger.warning("on_review does not decide any more: %s", error)
-        job.tell(error)
-        job.listeners, job.on_review = (), None
-
-
-def _limit(job: TrackedJob, timeout: float | None) -> float | None:
-    return job.settings.policy.job_timeout if timeout is None else timeout
-
-
-def _began(job: TrackedJob) -> float:
-    """Return the loop time from which the time of a job counts: its launch, if that is known."""
-    launched = None if job.history.watched else job.launch_time(asyncio.get_running_loop().time())
-    return job.history.began if launched is None else launched
+    error = _late(job, time)
+    if subscribers.on_review is not None:
+        logger.warning("on_review does not decide any more: %s", error)
+    subscribers.tell(error)
+    subscribers.listeners, subscribers.on_review = (), None
 
 
 def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = -1, until: float = 0.0) -> None:
@@ -79,21 +68,31 @@ def _check(job: TrackedJob, waiter: Waiter, timeout: float | None, polls: int = 
     The wait of a job that is due a poll goes on until it has more than `polls`, but not beyond a time, and that without
     a `timeout` of its own while `on_review` is deciding.
     """
-    loop, limit = asyncio.get_running_loop(), _limit(job, timeout)
-    if waiter.done() or limit is None:
+    if waiter.done():
         return
-    early = _began(job) + limit > loop.time() + _CLOCK_ERROR
-    unpolled = job.polls == polls and job.scheduled and loop.time() < until
-    if early or unpolled or (timeout is None and job.deciding):
+    loop, time = asyncio.get_running_loop(), _over(job, timeout)
+    elsewhere = job.record is not None and not job.record.pollable
+    unpolled = job.polls == polls and not (elsewhere or job.deciding) and loop.time() < until
+    if time is None or unpolled or (timeout is None and job.deciding):
         # This timer may outlast its waiter, but not for long.
-        delay = job.settings.policy.max_interval
-        loop.call_later(delay, _check, job, waiter, timeout, polls, until, context=job.context)
-        return
-    _end(job, waiter, f"{limit:g} s of {_beginning(job)}")
+        soon, context = job.settings.policy.max_interval, job.subscribers.context
+        loop.call_later(soon, _check, job, waiter, timeout, polls, until, context=context)
+    else:
+        _end(job, waiter, time)
 
 
-def _beginning(job: TrackedJob) -> str:
-    return "the beginning of its watch" if job.history.watched else "its launch"
+def _began(job: TrackedJob) -> float | None:
+    """Return the loop time from which the time of a job counts; None while that of its launch is not known."""
+    return job.history.began if job.history.watched else job.launch_time(asyncio.get_running_loop().time())
+
+
+def _over(job: TrackedJob, timeout: float | None) -> str | None:
+    """Say within which time since its launch a job has not finished; None while that time is not over."""
+    limit, began = job.settings.policy.job_timeout if timeout is None else timeout, _began(job)
+    ends = math.inf if limit is None else limit + (job.history.began if began is None else began)
+    if ends > asyncio.get_running_loop().time() + _CLOCK_ERROR:
+        return None
+    return f"{limit:g} s of {'the beginning of its watch' if job.history.watched else 'its launch'}"
 
 
 def _end(job: TrackedJob, waiter: Waiter, time: str) -> None:

@@ -182,6 +182,19 @@ async def test_a_failed_refresh_raises_and_says_nothing_about_the_job() -> None:
         await job
 
 
+async def test_a_cancelled_refresh_leaves_its_poll_to_the_others() -> None:
+    """Of several that share a poll, the one that began it may be cancelled, and the others get its status."""
+    sandbox = box(60.0, latency=(1.0, 1.0))
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        first, second = [asyncio.create_task(job.refresh()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        first.cancel()
+        assert (await second).polls == 1
+        assert first.cancelled()
+        assert len(polls(sandbox, KIND)) == 1
+
+
 async def test_a_refresh_moves_the_next_poll() -> None:
     """After a refresh the next poll comes 5 to 10 seconds later, not when it would have come."""
     sandbox = box(100.0)

@@ -1,0 +1,139 @@
+"""What is sent to learn how jobs stand: the poll of one job, and the pages of a list that shows many.
+
+As a rule a poll reads the document that has the job's state. A kind whose result takes further requests is finished
+only with its result; where the service has been seen to refuse results before the end, reading the result is itself the
+poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import attrs
+
+from cmsapi.api.model import Model
+from cmsapi.errors import APIError, CMSError
+from cmsapi.jobs.kinds.doubt import Doubt
+from cmsapi.jobs.kinds.kind import Kind, Observation
+from cmsapi.jobs.scheduling.list_page import Listing
+from cmsapi.jobs.scheduling.list_reads import ListReads
+from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import CallOptions
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# What a service may say of a result that is not there yet.
+_NOT_YET = (400, 404, 409, 422, 425)
+# A job that failed never has a result: each poll of so many reads its state even where the result is refused.
+_STATE_EVERY = 4
+# What is due is one attempt: the next poll is the retry.
+_ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
+
+
+async def read_job(job: TrackedJob, scheduler: Scheduler, priority: Priority) -> tuple[Observation, object]:
+    """Poll a job once; one request, and for a finished job those that read its result.
+
+    Returns:
+        What the poll means, and the result if the job is finished, or else the document.
+    """
+    kind, history, refuses = job.kind, job.history, scheduler.refuses_early_reads
+    early = kind.reads_results_early and job.load_key in scheduler.planner.stretched
+    if early and refuses.get(kind) and history.document is not None:
+        result = await _read_early(job, history.document)
+        if result:
+            return Observation(Phase.SUCCEEDED, history.word), result
+        if result is None and (job.polls + 1) % _STATE_EVERY:
+            return Observation(Phase.RUNNING, history.word), None
+    observation, document = await read_state(job, priority)
+    if kind.result_requests:
+        history.document = document
+        if observation.phase is not Phase.SUCCEEDED:
+            running = observation.phase is Phase.RUNNING
+            if early and running and kind not in refuses and (result := await _try_early(job, document, refuses)):
+                # It has ended in between.
+                return Observation(Phase.SUCCEEDED, observation.state), result
+            return observation, document
+        # Noted although the result may not be readable; the job is finished only with it.
+        history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
+    options = CallOptions(priority=Priority.RESULT)
+    result = await kind.read_result(job.settings.caller, job.target, document, history, options)
+    if observation.finished and kind.missing(result) is not None:
+        # What is not all there after the end is no result before it.
+        refuses[kind] = False
+        if not (result and kind in scheduler.cut_results):
+            observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
+    return observation, result
+
+
+async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, Model]:
+    """Read the document that has the state of a job; one request. Return what it means, and the document."""
+    kind, caller = job.kind, job.settings.caller
+    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
+    document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
+    return kind.interpret(document, job.history, asyncio.get_running_loop().time(), caller.words), document
+
+
+async def _read_early(job: TrackedJob, document: Model) -> object | None:
+    """Read the result of a job that may not be finished; None when the service refuses."""
+    caller, history = job.settings.caller, job.history
+    try:
+        result: object = await job.kind.read_result(caller, job.target, document, history, _ONE_ATTEMPT)
+    except APIError as error:
+        if error.status in _NOT_YET:
+            return None
+        raise
+    return result
+
+
+async def _try_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]) -> object | None:
+    """Ask for the result of a running job, to learn whether the service refuses that; return it if it is there."""
+    # Meanwhile no other job asks.
+    refuses[job.kind] = learned = False
+    try:
+        result = await _read_early(job, document)
+        learned = not result
+    except Exception:
+        # That says nothing about early reads, and the poll itself has succeeded.
+        return None
+    finally:
+        if not learned:
+            del refuses[job.kind]
+    if learned:
+        refuses[job.kind] = result is None
+    return result
+
+
+async def read_list(lists: ListReads, listing: Listing, caller: OperationCaller) -> None:
+    """Read a page of a list, and the pages after it while they may show jobs whose pages are not known.
+
+    The response observer shows the items to the jobs.
+    """
+    kind, path, begun = listing.kind, {listing.kind.list_parameter: listing.parent}, listing.number
+    seen: set[object] = set()
+    while True:
+        found = lists.found
+        try:
+            page = await caller.page(
+                kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=_ONE_ATTEMPT
+            )
+        except BaseException as error:
+            lists.read(listing, failed=True)
+            if isinstance(error, CMSError):
+                return
+            if isinstance(error, Exception):
+                logger.exception("a page of a list could not be read; its jobs are polled one by one")
+            raise
+        lists.read(listing)
+        if listing.number > begun and lists.found == found:
+            lists.read_in_vain()
+        shown = {getattr(item, "id", None) for item in page}
+        # A service whose `hasMore` is never false, or that does not know `page`, would be read for ever.
+        if shown <= seen or not (page.has_more and lists.reads_on):
+            return
+        seen |= shown
+        listing = attrs.evolve(listing, number=listing.number + 1)
