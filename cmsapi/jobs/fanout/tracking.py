@@ -234,7 +234,7 @@ class Tracker:
         """Return what people call an item: the name of its target, else of the item itself."""
         name = None if job is None else job.name
         if job is None and self.load_key is not None and isinstance(item, str):
-            name = self._poller.registry.name_of((self.load_key[0], item))
+            name = self._poller.registry.names.get((self.load_key[0], item))
         return name or markup.brief(item)
 
     def _estimate(self, waiting: int) -> tuple[float | None, tuple[float, float] | None, int | None]:

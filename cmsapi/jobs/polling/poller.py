@@ -28,7 +28,7 @@ from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.ending import decide, doubt_of, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.registry import JobRegistry
-from cmsapi.jobs.polling.requests import read_job, read_list, read_state
+from cmsapi.jobs.polling.requests import read_job, read_list
 from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.polling.time_limit import end_subscriptions
 from cmsapi.jobs.scheduling.list_page import Listing
@@ -72,8 +72,6 @@ class Poller:
         self._closed = False
         # The words that are not listed and were reported.
         self._reported: set[tuple[Kind, str | None]] = set()
-        # The reads of a state without its result that are under way.
-        self._status_reads: dict[TrackedJob, asyncio.Task[None]] = {}
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -158,13 +156,26 @@ class Poller:
             job.subscribers.on_review = hook
             self.subscribe(job)
 
-    async def poll_now(self, job: TrackedJob) -> None:
+    async def poll_now(self, job: TrackedJob, *, with_result: bool = True) -> None:
         """Poll a job once, or join the poll under way.
+
+        Args:
+            job: The job.
+            with_result: Whether a result that takes further requests is read if the job has succeeded.
 
         Raises:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
-        await _joined(self._begin_poll(job, Priority.INTERACTIVE, _ASKED))
+        poll = self._begin_poll(job, Priority.INTERACTIVE, _ASKED, with_result=with_result)
+        # `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits.
+        await asyncio.wait([poll])
+        try:
+            poll.result()
+        except CMSError as error:
+            raise error.fresh() from error
+        if with_result and job.history.phase is Phase.SUCCEEDED and not job.closed:
+            # The poll that it joined has not read the result.
+            await self.poll_now(job)
 
     async def read_status(self, job: TrackedJob) -> JobStatus:
         """Return how a job stands; one request at most, and none while what is known is recent or other polls come.
@@ -177,23 +188,9 @@ class Poller:
         recent = _now() - max(launched, observed) < job.settings.policy.min_interval
         known = recent or job.closed or job.has_subscribers or job.history.phase is Phase.SUCCEEDED
         if not known and not await self._polled_elsewhere(job):
-            if not job.kind.result_requests:
-                await self.poll_now(job)
-            else:
-                # The result takes further requests, which are for the caller that awaits it.
-                if (read := self._status_reads.get(job)) is None:
-                    read = self._status_reads[job] = self.tasks.start(self._read_status(job))
-                    read.add_done_callback(lambda _: self._status_reads.pop(job, None))
-                await _joined(read)
+            # The requests for a result are for the caller that awaits it.
+            await self.poll_now(job, with_result=False)
         return self.status(job)
-
-    async def _read_status(self, job: TrackedJob) -> None:
-        """Read the document of a job without its result; a job that has none is finished with it."""
-        observation, document = await read_state(job, Priority.INTERACTIVE)
-        if observation.phase is Phase.SUCCEEDED and not job.closed:
-            self._note(job, observation)
-        elif not job.closed:
-            self._on_response(job, observation, document, _ASKED)
 
     # Its entry in the journal
 
@@ -233,11 +230,8 @@ class Poller:
 
     def _acquired(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
         self.registry.acquiring.discard(job)
-        if acquiring.cancelled():
-            # By other code, perhaps before it began; or the client ends, and then this does nothing.
-            asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)
-        else:
-            self._schedule(job)
+        # Other code may have cancelled it, perhaps before it began. The end of the client does, too.
+        asyncio.get_running_loop().call_later(FOLLOW if acquiring.cancelled() else 0.0, self._schedule, job)
 
     async def _polled_elsewhere(self, job: TrackedJob) -> bool:
         """Tell whether another process that shares the state polls a job; its end shows in the journal."""
@@ -278,7 +272,9 @@ class Poller:
             # Another client may wait for jobs on it.
             lists.read(listing, failed=True)
 
-    def _begin_poll(self, job: TrackedJob, priority: Priority, why: str) -> asyncio.Task[None]:
+    def _begin_poll(
+        self, job: TrackedJob, priority: Priority, why: str, *, with_result: bool = True
+    ) -> asyncio.Task[None]:
         if job.poll is not None:
             return job.poll
         reason = ""
@@ -286,8 +282,9 @@ class Poller:
             reason = why or self.scheduler.why_interval(job)
         self.scheduler.polling(job)
         # A copy, because a listener or a hook that asks for this may run in that very context.
-        context = job.subscribers.context and job.subscribers.context.copy()
-        poll = self.tasks.start(self._poll(job, priority, reason), context)
+        context = job.subscribers.context
+        context = None if context is None else context.copy()
+        poll = self.tasks.start(self._poll(job, priority, reason, with_result=with_result), context)
         # An eager task may have ended already.
         job.poll = None if poll.done() else poll
         poll.add_done_callback(partial(self._forget_cancelled, job))
@@ -299,20 +296,27 @@ class Poller:
             job.poll = None
             self.scheduler.failed(job, refused=False)
 
-    async def _poll(self, job: TrackedJob, priority: Priority, reason: str) -> None:
+    async def _poll(self, job: TrackedJob, priority: Priority, reason: str, *, with_result: bool) -> None:
         try:
-            observation, result = await read_job(job, self.scheduler, priority)
+            observation, result = await read_job(job, self.scheduler, priority, with_result=with_result)
         except Exception as error:
             job.poll = None
             if not job.closed:
                 self._on_failure(job, error, reason)
             raise
         job.poll = None
-        # A decision that was under way may have finished it meanwhile.
-        if not job.closed:
-            self._on_response(job, observation, result, reason)
-            end_subscriptions(job)
-            self.unsubscribe(job)
+        if job.closed:
+            # A decision that was under way has finished it meanwhile.
+            return
+        if job.kind.result_requests and observation.phase is Phase.SUCCEEDED and not with_result:
+            self._note(job, observation)
+            if job.has_subscribers:
+                # They came meanwhile, and wait for its result.
+                self._begin_poll(job, priority, reason)
+            return
+        self._on_response(job, observation, result, reason)
+        end_subscriptions(job)
+        self.unsubscribe(job)
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
@@ -422,18 +426,6 @@ class Poller:
         job.subscribers.leave(None)
         self.unsubscribe(job, dropped=certain)
         self.registry.finished(job)
-
-
-async def _joined(task: asyncio.Task[None]) -> None:
-    """Wait for a task that several wait for, so that cancelling one of them leaves it to the others.
-
-    `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits any more.
-    """
-    await asyncio.wait([task])
-    try:
-        task.result()
-    except CMSError as error:
-        raise error.fresh() from error
 
 
 def _now() -> float:

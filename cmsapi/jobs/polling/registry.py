@@ -45,7 +45,7 @@ class JobRegistry:
         #: The jobs whose entries in the journal are being acquired.
         self.acquiring: set[TrackedJob] = set()
         self.journal: LaunchJournal = journal
-        self._names = names
+        self.names: Mapping[JobKey, str] = names
         #: The jobs in flight, oldest first.
         self.jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
         # The last jobs that are finished, the newest at the end.
@@ -66,11 +66,7 @@ class JobRegistry:
     def name(self, job: TrackedJob) -> str | None:
         """Return what the target of a job is called, None while no document of it was read; sends nothing."""
         # The answer to a launch may name it, too.
-        return self.name_of(job.key) or getattr(job.history.document, job.kind.name_field, None)
-
-    def name_of(self, key: JobKey) -> str | None:
-        """Return what a target is called, None while no document of it was read; sends nothing."""
-        return self._names.get(key)
+        return self.names.get(job.key) or getattr(job.history.document, job.kind.name_field, None)
 
     def last_ended(self, key: JobKey) -> TrackedJob | None:
         """Return the last job of a kind and target that has ended here, None where none is known."""

@@ -35,21 +35,32 @@ _STATE_EVERY = 4
 _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
-async def read_job(job: TrackedJob, scheduler: Scheduler, priority: Priority) -> tuple[Observation, object]:
+async def read_job(
+    job: TrackedJob, scheduler: Scheduler, priority: Priority, *, with_result: bool = True
+) -> tuple[Observation, object]:
     """Poll a job once; one request, and for a finished job those that read its result.
 
+    Args:
+        job: The job.
+        scheduler: The scheduler, which knows what requests are worth.
+        priority: Of the request for the state.
+        with_result: Whether a result that takes further requests is read.
+
     Returns:
-        What the poll means, and the result if the job is finished, or else the document.
+        What the poll means, and the result if the job is finished and it was read, or else the document.
     """
-    kind, history, refuses = job.kind, job.history, scheduler.refuses_early_reads
-    early = kind.reads_results_early and job.load_key in scheduler.planner.stretched
+    kind, history, caller = job.kind, job.history, job.settings.caller
+    refuses, stretched = scheduler.refuses_early_reads, scheduler.planner.stretched
+    early = with_result and kind.reads_results_early and job.load_key in stretched
     if early and refuses.get(kind) and history.document is not None:
         result = await _read_early(job, history.document)
         if result:
             return Observation(Phase.SUCCEEDED, history.word), result
         if result is None and (job.polls + 1) % _STATE_EVERY:
             return Observation(Phase.RUNNING, history.word), None
-    observation, document = await read_state(job, priority)
+    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
+    document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
+    observation = kind.interpret(document, history, asyncio.get_running_loop().time(), caller.words)
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
@@ -60,22 +71,16 @@ async def read_job(job: TrackedJob, scheduler: Scheduler, priority: Priority) ->
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
+        if not with_result:
+            return observation, document
     options = CallOptions(priority=Priority.RESULT)
-    result = await kind.read_result(job.settings.caller, job.target, document, history, options)
+    result = await kind.read_result(caller, job.target, document, history, options)
     if observation.finished and kind.missing(result) is not None:
         # What is not all there after the end is no result before it.
         refuses[kind] = False
         if not (result and kind in scheduler.cut_results):
             observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
     return observation, result
-
-
-async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, Model]:
-    """Read the document that has the state of a job; one request. Return what it means, and the document."""
-    kind, caller = job.kind, job.settings.caller
-    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
-    document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
-    return kind.interpret(document, job.history, asyncio.get_running_loop().time(), caller.words), document
 
 
 async def _read_early(job: TrackedJob, document: Model) -> object | None:

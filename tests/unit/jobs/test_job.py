@@ -143,6 +143,21 @@ async def test_many_who_ask_for_a_status_share_one_poll(kind: str) -> None:
         assert len(polls(sandbox, kind)) - before <= 13
 
 
+@pytest.mark.parametrize("how", ["refresh", "wait"])
+async def test_a_poll_that_joins_a_status_reads_the_result(how: str) -> None:
+    """While a status is read, which leaves the result of a search alone, others ask for that result and get it."""
+    sandbox = box(30.0, latency=(0.5, 0.5))
+    async with client_of(sandbox) as client:
+        job = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        await asyncio.sleep(60)
+        asking = asyncio.create_task(client.jobs.status(job.token))
+        await asyncio.sleep(0.2)
+        await (job.refresh() if how == "refresh" else job.wait(timeout=5))
+        assert (await asking).done
+        assert job.result().ideas
+        assert len(polls(sandbox, "idea_search")) <= 2
+
+
 async def test_a_status_leaves_the_polls_to_the_waiters() -> None:
     """While a job is awaited, a question about it sends nothing, because the next poll is planned."""
     sandbox = box(60.0)
