@@ -111,7 +111,8 @@ class JobRegistry:
 
     def reopen(self, job: TrackedJob, settings: PollSettings) -> TrackedJob:
         """Return a new job for a generation that still waits for its decision."""
-        history = attrs.evolve(job.history, fresh=False, phase=Phase.RUNNING, word=None, observed_at=None)
+        known, began = job.history, job.history.began
+        history = attrs.evolve(known, fresh=False, phase=Phase.RUNNING, word=None, since=began, observed_at=None)
         again = TrackedJob(job.kind, job.target, history, settings)
         if job.record is not None:
             job.record.bind(again)
