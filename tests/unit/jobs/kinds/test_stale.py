@@ -162,7 +162,8 @@ async def test_a_failure_that_leaves_the_old_time_counts_when_it_stays() -> None
         again = await client.keywords.analyze(keyword_id)
         with pytest.raises(cmsapi.JobFailedError):
             await again
-        assert 30 + 60 <= again.status.elapsed <= 30 + 60 + 25
+        # The poll that is timed for the end of the doubt may come earlier by a rounding error.
+        assert 30 + 60 - 1e-6 <= again.status.elapsed <= 30 + 60 + 25
 
 
 def cut_list(size: Callable[[], int], has_more: bool = False) -> Spoil:
