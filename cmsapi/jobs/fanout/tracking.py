@@ -19,7 +19,7 @@ from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.planning.estimate import Estimate
+from cmsapi.jobs.planning.forecast import Estimate
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.status import Phase

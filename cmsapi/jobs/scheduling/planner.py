@@ -13,10 +13,9 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.planning.durations import AGES, DurationModel, step_before
-from cmsapi.jobs.planning.estimate import Estimate, Interval, Room, Unseen, estimate
+from cmsapi.jobs.planning.durations import DurationModel, step_before
+from cmsapi.jobs.planning.forecast import Estimate, Jobs, Rest, possible_curves
 from cmsapi.jobs.planning.plan import Load, extra, plan, spare
-from cmsapi.jobs.planning.possible_curves import possible_curves
 from cmsapi.jobs.planning.schedule import Schedule
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.breaker import Breaker
@@ -215,23 +214,19 @@ class Planner:
         own = (load.least + load.count * load.result) * len(jobs) / max(1, load.count)
         load = attrs.evolve(load, queued=ahead + count, slots=slots)
         schedule = plan([load, *loads.values()], free, returning).schedules[0]
-
-        def interval(age: float) -> float:
-            return schedule.intervals[step_before(age)]
-
-        found = estimate(
-            load.curve,
-            possible_curves(kind.initial_duration, self.durations[kind].observed),
-            interval,
-            Room(free=left + own, returning=returning, per_second=self.limiter.per_second),
+        rest = Rest(
+            schedule=schedule,
+            admits=lambda span: left + own + returning(span),
+            running=self._jobs(jobs, schedule),
             queued=count,
             ahead=ahead,
-            unseen=self._unseen(jobs, interval),
             slots=slots,
+            per_second=self.limiter.per_second,
             results=load.result,
             earlier=earlier,
             lists=self.list_reads.may_show_states(kind),
         )
+        found = rest.forecast(possible_curves(kind.initial_duration, self.durations[kind].observed))
         return Outlook(found, left, load.learned, running, waiting)
 
     def remaining(
@@ -253,18 +248,18 @@ class Planner:
         paged = sum(self.list_reads.page_of(job) is not None for job in jobs)
         return attrs.evolve(found, requests=found.requests + paged / max(1, together) * self.list_reads.expected)
 
-    def _unseen(self, jobs: Iterable[TrackedJob], interval: Interval) -> list[Unseen]:
+    def _jobs(self, jobs: Iterable[TrackedJob], schedule: Schedule) -> list[Jobs]:
         """Count jobs that run by when they were seen last and are polled next."""
         now = asyncio.get_running_loop().time()
         soonest = self.limiter.expected_wait(Priority.POLL, now)
         alike: defaultdict[tuple[int, int, bool], list[tuple[float, float]]] = defaultdict(list)
         for job in jobs:
-            due = now if job in self.polling else job.polled_at + interval(AGES[job.seen_running])
+            due = now if job in self.polling else job.polled_at + schedule.intervals[job.seen_running]
             wait = max(soonest, due - now)
             alone = self.list_reads.page_of(job) is None
             alike[job.seen_running, step_before(wait), alone].append((wait, now + wait - job.started_at))
         return [
-            Unseen(len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), alone)
+            Jobs(len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), alone)
             for (step, _, alone), each in alike.items()
         ]
 
