@@ -1,8 +1,7 @@
 """Run a fan-out forward: what the jobs take that run, and those that are launched after them.
 
-A job is seen to have ended by the first poll after its end. So launches and polls are run forward, once for each
-distribution of durations that the observations allow. That gives the requests, and the chance that all ends are seen by
-a time. The forecast is the median over the distributions; nine of ten runs end within the range.
+The first poll after the end of a job shows it. So launches and polls are run forward, once for each distribution of
+durations that the observations allow: that gives the requests, and the chance that all ends are seen by a time.
 
 A distribution is a life table that begins with a shape: a lognormal distribution, or two of them one after the other.
 Before an end was seen the shapes lie as far apart as durations of unknown jobs do; each end moves them together.
@@ -32,8 +31,6 @@ _GUESS_SPREAD = 1.2
 _TELLS = 3.0
 # The chance that the jobs have ended at the begin of a range, if they end together, and at its end, if one by one.
 _SOON, _LATE = 0.25, 0.95
-# Where one request for a list shows many jobs, each takes half a poll at the least.
-_FEWEST_WITH_LISTS = 0.5
 # Seconds from one plan to the next.
 _PLAN = 1.0
 # How fine it is reckoned: distributions, and parts of the queued jobs.
@@ -137,15 +134,11 @@ class Rest:
         believed, runs = self.schedule.curve, {curve: self._run(curve) for curve in curves}
 
         def together(curve: Curve, time: float) -> float:
-            return min(jobs.over(curve, time) for jobs in runs[curve][0])
+            return min(each.over(curve, time) for each in runs[curve][0])
 
         def one_by_one(curve: Curve, time: float) -> float:
-            chance = 1.0
-            for jobs in runs[curve][0]:
-                chance *= jobs.over(curve, time, self.schedule.intervals) ** jobs.count
-                if chance < _NOTHING:
-                    return 0.0
-            return chance
+            jobs, intervals = runs[curve][0], self.schedule.intervals
+            return math.prod(each.over(curve, time, intervals) ** each.count for each in jobs)
 
         def quantile(share: float, over: Callable[[Curve, float], float]) -> float:
             def chance(time: float) -> float:
@@ -157,10 +150,10 @@ class Rest:
         requests = self._begun(polls) + self.queued * (1.0 + polls(0) + self.results)
         possible = [requests, *(requests for _, requests in runs.values())]
         if self.lists:
-            possible.append(self.queued * (1.0 + _FEWEST_WITH_LISTS + self.results))
+            possible.append(self.queued * (1.0 + self.results))
         in_flight = min(self.queued, self.slots, MOST_IN_FLIGHT, max(1.0, free / (2.0 + self.results)))
         turnaround = max(1.0, believed.remaining(0) + self.schedule.lateness)
-        whole = self.earlier * (1.0 + self.results) + (self.queued + self.ahead) * (1.0 + polls(0) + self.results)
+        each = 1.0 + self.schedule.polls(0) + self.results
         return Estimate(
             requests=requests,
             requests_range=(min(possible), max(possible)),
@@ -168,7 +161,7 @@ class Rest:
             results=self.results,
             seconds=quantile(0.5, one_by_one),
             seconds_range=(quantile(_SOON, together), quantile(_LATE, one_by_one)),
-            fits=whole <= free,
+            fits=self.earlier * (1.0 + self.results) + (self.queued + self.ahead) * each <= free,
             in_flight=int(min(math.ceil(in_flight), self.per_second * turnaround)),
             lateness=self.schedule.lateness,
         )
@@ -179,9 +172,7 @@ class Rest:
         begun, fixed = self._begun(polls), self._begun(lambda step: 1.0) + launches * (1.0 + self.results)
         # Polls become rarer where the requests of whole hours do not suffice; each end takes one all the same.
         free, hourly = self._by_minute[0], self._by_minute[-1]
-        room = free + (
-            hourly * math.ceil((fixed + launches - free) / hourly) if fixed + launches > free and hourly else 0.0
-        )
+        room = hourly * ((fixed + launches) // hourly + 1.0) if hourly and fixed + launches > free else free
         each = 1.0 + min(polls(0), max(0.0, room - fixed) / max(1, launches)) + self.results
         turnaround, interval = max(1.0, curve.remaining(0)), self.schedule.intervals[0]
         occupied = sum(jobs.count * curve.remaining(jobs.step) for jobs in self.running) / self.slots
@@ -249,7 +240,7 @@ def possible_curves(guess: float, observed: Observed) -> Mapping[Curve, float]:
 
 @functools.cache
 def _shapes() -> Sequence[tuple[int, Row]]:
-    """Return the step of the median of each shape, and the share of the jobs that are over at each step."""
+    """Return the step of the median of each shape, and the share of jobs that are over at each step; shortest first."""
 
     def lognormal(location: int, spread: float, apart: float = 0.0) -> Row:
         logarithms = ((step - location) * _STEP - apart for step in range(1, NEVER))
@@ -260,7 +251,6 @@ def _shapes() -> Sequence[tuple[int, Row]]:
         shapes += [(location, lognormal(location, spread)) for spread in _SPREADS]
         both = zip(lognormal(location, early), lognormal(location, late, apart), strict=True)
         shapes.append((location, [sum(each) / 2.0 for each in both]))
-    # From the one with the shortest durations to the one with the longest.
     return sorted(shapes, key=lambda shape: bisect_left(shape[1], 0.9))
 
 
