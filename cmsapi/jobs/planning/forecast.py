@@ -138,7 +138,7 @@ class Rest:
 
         def one_by_one(curve: Curve, time: float) -> float:
             jobs, intervals = runs[curve][0], self.schedule.intervals
-            return math.prod(each.over(curve, time, intervals) ** each.count for each in jobs)
+            return math.prod([math.pow(each.over(curve, time, intervals), each.count) for each in jobs])
 
         def quantile(share: float, over: Callable[[Curve, float], float]) -> float:
             def chance(time: float) -> float:
