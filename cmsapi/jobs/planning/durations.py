@@ -244,12 +244,17 @@ class DurationModel:
         return [(1.0 - _TAIL) * usual + _TAIL * rare for usual, rare in zip(bulk, tail, strict=True)]
 
     def _fit_prior(self) -> None:
-        # A job that was last observed to run ends, as it is believed, like others of its age.
+        # A job that was last observed to run ends, as it is believed, like others of its age. The oldest one may be
+        # stuck, and says nothing of the others.
+        last_seen, stuck = [0.0] * NEVER, 1.0
+        for step in range(NEVER - 1, 0, -1):
+            left = max(0.0, self._exposed[step - 1] - self._ended[step - 1] - self._exposed[step])
+            last_seen[step] = max(0.0, left - stuck)
+            stuck -= min(stuck, left)
         counts = list(self._ended)
         later = 0.0
         for step, share in enumerate(self._shares):
-            left = self._exposed[step - 1] - self._ended[step - 1] - self._exposed[step] if step else 0.0
-            later += max(0.0, left) / max(sum(self._shares[step:]), _NOTHING)
+            later += last_seen[step] / max(sum(self._shares[step:]), _NOTHING)
             counts[step] += later * share
         jobs = sum(counts)
         self._location = (_GUESS * self._guess + _product(counts, _LOGARITHMS)) / (_GUESS + jobs)
