@@ -6,7 +6,6 @@ exist any more is an error: the list has to follow the code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
@@ -32,43 +31,33 @@ class Rule:
             patch(place, value).start()
 
 
-def _nothing(*arguments: object, **options: object) -> None:
-    """Do nothing."""
-
-
 _PLANNING, _SCHEDULING = "cmsapi.jobs.planning", "cmsapi.jobs.scheduling"
 #: The row that shows how much is chance.
 AGAIN = "nothing (A/A)"
 RULES: Mapping[str, Rule] = {
     AGAIN: Rule("the full policy, with other lots", {"benchmarks.fanout.product.LOTS": "again"}),
-    "exploration": Rule(
-        "a part of the extra requests is spent on early polls", {f"{_SCHEDULING}.exploration._PART": 0.0}
-    ),
-    "exploration fades": Rule(
-        "the more ends were seen, the fewer early polls", {f"{_SCHEDULING}.exploration._ENOUGH_ENDS": 1e9}
-    ),
-    "breaker": Rule(
-        "polls of a load are put off when too many find their jobs running",
-        {f"{_SCHEDULING}.breaker.Breaker.answered": _nothing},
+    "exploration": Rule("a part of the extra requests is spent on early polls", {f"{_SCHEDULING}.misses._PART": 0.0}),
+    "putting off": Rule(
+        "polls of a load are put off when too many find their jobs running", {f"{_SCHEDULING}.misses._CHANCE": 1e9}
     ),
     "kept for the last": Rule(
         "the last jobs have some requests to themselves",
-        {f"{_SCHEDULING}.planner.kept_for_the_last": lambda age, returns: 0.0},
+        {f"{_SCHEDULING}.policy.kept_for_the_last": lambda age, returns: 0.0},
     ),
     "others go on": Rule(
         "what other programs with the key will use until the jobs end is left to them",
         {"cmsapi.ratelimit.foreign_growth.ForeignGrowth.expected": lambda *_, **__: 0.0},
     ),
     "lots": Rule(
-        "jobs that are polled as advised wait a little longer or shorter", {f"{_SCHEDULING}.poll_queue._LOT": 0.0}
+        "jobs that are polled as advised wait a little longer or shorter", {f"{_SCHEDULING}.policy._LOT": 0.0}
     ),
     "doubt of reads": Rule(
         "reads of pages are reckoned with twice, and more before ends were seen",
-        {f"{_SCHEDULING}.list_reads._CHANCE": 1.0, f"{_SCHEDULING}.list_reads._DOUBT": 0.0},
+        {f"{_SCHEDULING}.policy._READS_DOUBT": 1.0, f"{_SCHEDULING}.policy._READS_UNKNOWN": 0.0},
     ),
     "growth of pages": Rule(
         "a page is read again when a job on it is much older, whatever is believed",
-        {f"{_SCHEDULING}.list_page.ListPage._growing": lambda page, job: math.inf},
+        {f"{_SCHEDULING}.list_page._GROWTH": 1e9},
     ),
     "patience": Rule(
         "a job that is older than nearly all others is polled again before it is much older",
@@ -80,9 +69,6 @@ RULES: Mapping[str, Rule] = {
     ),
     "lists": Rule(
         "one page of a list shows many jobs",
-        {
-            f"{_SCHEDULING}.list_reads.ListReads.wants": lambda reads, job, parent: False,
-            f"{_SCHEDULING}.list_reads.ListReads._explore": _nothing,
-        },
+        {f"{_SCHEDULING}.listings.Listings.wants": lambda *_, **__: False},
     ),
 }

@@ -19,8 +19,8 @@ from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter

@@ -22,6 +22,7 @@ from cmsapi.jobs.kinds.doubt import Lasting
 from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, JobStatus, Phase
+from cmsapi.jobs.timing import Timing
 from cmsapi.jobs.token import write_token
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.transport.caller import OperationCaller
@@ -215,16 +216,7 @@ class TrackedJob:
         failures: The polls that have failed since the last one that succeeded; None without any.
         poll: The poll under way.
         deciding: Whether `on_review` is deciding.
-        scheduled: Whether the scheduler has it polled.
-        was_scheduled: Whether it is scheduled or was once; its polls teach nothing before that.
-        started_at: Loop time from which its age counts.
-        age_known: Whether `started_at` is the time of its launch, so that its end tells how long such jobs take.
-        polled_at: Loop time of the last poll, or `started_at` before the first.
-        step: Age at the last poll on the scale of ages, rounded up.
-        seen_running: Age on that scale at which it was last seen running, rounded down.
-        refusals: Early reads of its result that the service refused.
-        explored: Whether it was polled to learn on which page of a list it is.
-        overdue: Whether it was seen running for far longer than nearly all others, and was reported.
+        timing: When it is polled; None before the scheduler had it for the first time.
     """
 
     kind: Kind
@@ -245,16 +237,7 @@ class TrackedJob:
     deciding: bool = False
 
     # When it is polled
-    scheduled: bool = False
-    was_scheduled: bool = False
-    started_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
-    age_known: bool = False
-    polled_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
-    step: int = 0
-    seen_running: int = 0
-    refusals: int = 0
-    explored: bool = False
-    overdue: bool = False
+    timing: Timing | None = None
 
     def __repr__(self) -> str:
         phase, word = self.history.phase.value, self.history.word
@@ -322,15 +305,6 @@ class TrackedJob:
         if served is None or history.launched_at is None:
             return None
         return now - max(0.0, (served - history.launched_at).total_seconds())
-
-    # What happens to it
-
-    def note_start(self, now: float) -> None:
-        """Note from when its age counts."""
-        launched = self.launch_time(now)
-        self.started_at = self.history.began if launched is None else launched
-        self.age_known = launched is not None and not self.history.watched
-        self.polled_at = self.started_at
 
 
 def call_listener(listener: Callable[[JobEvent | Exception], None], event: JobEvent | Exception) -> None:

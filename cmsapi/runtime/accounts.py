@@ -52,7 +52,7 @@ class SharedAccount:
             self._limiter_of_processes(limits) if state.shared else join_process(self.account.digest, limits)
         )
         if self._scheduler is not None:
-            self._scheduler.planner.limiter = self.limiter
+            self._scheduler.policy.limiter = self.limiter
             if self._scheduler.duration_store is not None:
                 self._scheduler.duration_store.state = state
 
@@ -82,7 +82,7 @@ class SharedAccount:
 
             self._scheduler = Scheduler(self.limiter, rng)
             if self.state.shared:
-                store = DurationStore(self.state, self._service, self._scheduler.durations)
+                store = DurationStore(self.state, self._service, self._scheduler.policy.durations)
                 self._scheduler.duration_store = store
         if self._scheduler.duration_store is not None:
             self._scheduler.duration_store.recall()

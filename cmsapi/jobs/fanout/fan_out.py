@@ -172,7 +172,7 @@ class Fanout(OutcomeStream[I, R]):
         self._settled = asyncio.Event()
         # Why it launches no more.
         self._stopped: OutOfCreditsError | None = None
-        self._admission = poller.scheduler.admission
+        self._admission = poller.scheduler.policy.admission
         strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0), slots=most or math.inf, gated=most is None or strict, strict=strict

@@ -12,6 +12,7 @@ from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import FORGOTTEN_AFTER
+from cmsapi.jobs.scheduling.outlook import outlook
 from cmsapi.jobs.tracked import RUNNING
 from cmsapi.ratelimit.limiter import Priority
 
@@ -37,7 +38,7 @@ async def plan_jobs(
     scheduler, guesses = poller.scheduler, []
     if scheduler.duration_store is not None:
         await scheduler.duration_store.known()
-    if not scheduler.durations[kind].ends:
+    if not scheduler.policy.durations[kind].ends:
         guesses.append(
             f"the durations, because no such job was seen to end: {kind.initial_duration:g} s for half of them"
         )
@@ -52,10 +53,17 @@ async def plan_jobs(
     balance = None if user is None or kind.balance is None else kind.balance.of(user)
     if user is not None and kind.balance is not None and balance is None:
         guesses.append("the balance, because the service does not show it")
-    outlook = scheduler.planner.estimate(
-        kind, poller.poll_settings.policy, count, slots=in_flight, earlier=earlier, elsewhere=elsewhere or ()
+    now = asyncio.get_running_loop().time()
+    beside = outlook(
+        scheduler.policy,
+        now,
+        (kind, poller.poll_settings.policy),
+        count,
+        slots=in_flight,
+        earlier=earlier,
+        elsewhere=elsewhere or (),
     )
-    found = outlook.estimate
+    found = beside.estimate
     fewest, most = found.requests_range
     return Forecast(
         kind=kind.name,
@@ -68,15 +76,15 @@ async def plan_jobs(
         requests_range=(math.floor(fewest), math.ceil(most)),
         polls=round(count * found.polls_per_job),
         results=round(count * found.results),
-        requests_left=None if outlook.requests_left == math.inf else int(outlook.requests_left),
+        requests_left=None if beside.requests_left == math.inf else int(beside.requests_left),
         fits=found.fits,
         seconds=found.seconds,
         seconds_range=found.seconds_range,
         polls_per_job=found.polls_per_job,
         lateness=found.lateness,
-        running=outlook.running,
-        waiting=outlook.waiting,
-        learned_from=int(outlook.learned),
+        running=beside.running,
+        waiting=beside.waiting,
+        learned_from=int(beside.learned),
         guesses=tuple(guesses),
     )
 
@@ -84,7 +92,7 @@ async def plan_jobs(
 async def _read_user(poller: Poller) -> User | str:
     """Read the user with the balances; return why there is no answer if the service cannot be asked now."""
     settings = poller.poll_settings
-    limiter = poller.scheduler.planner.limiter
+    limiter = poller.scheduler.policy.limiter
     wait = limiter.expected_wait(Priority.INTERACTIVE, asyncio.get_running_loop().time())
     if wait > _PATIENCE:
         return f"the request limit admits the next request in about {wait:.0f} s"

@@ -22,6 +22,7 @@ from cmsapi.jobs.job import Job
 from cmsapi.jobs.planning.forecast import Estimate
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
+from cmsapi.jobs.scheduling.outlook import remaining
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import LoadKey
 from cmsapi.observability.job_events import ProgressChanged
@@ -248,16 +249,24 @@ class Tracker:
             self._estimated_at = now
             jobs = [tracked.job.tracked for tracked in self._active if tracked.job is not None]
             left = 0 if self.stopped else waiting
-            rest = self._poller.scheduler.planner.remaining(
-                self.load_key, jobs, left - min(left, self.to_read), self.launch_queue, earlier=self.to_read
+            rest = remaining(
+                self._poller.scheduler.policy,
+                now,
+                self.load_key,
+                jobs,
+                left - min(left, self.to_read),
+                self.launch_queue,
+                earlier=self.to_read,
             )
             self._rest, self._planned = rest, self._requests.sent + rest.requests
         passed = now - self._estimated_at
         early, late = (max(0.0, seconds - passed) for seconds in self._rest.seconds_range)
         # The last job ends no sooner than any of those that are shown.
-        expected_end = self._poller.scheduler.durations.expected_end
+        expected_end = self._poller.scheduler.policy.durations.expected_end
         running = [tracked.job.tracked for tracked in self._active if tracked.job is not None]
-        ends = [end - now for job in running if not job.closed and (end := expected_end(job)) is not None]
+        ends = [
+            end - now for job in running if not job.closed and (end := expected_end(job.kind, job.timing)) is not None
+        ]
         seconds = max([0.0, self._rest.seconds - passed, *ends])
         planned = max(self._requests.sent, round(self._planned))
         return seconds, (min(early, seconds), max(late, seconds)), planned

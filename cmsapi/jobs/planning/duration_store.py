@@ -16,7 +16,7 @@ from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.planning.durations import AGES, NEVER, DurationModel, Seen, step_after, step_before
-from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.jobs.timing import Timing
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -34,27 +34,27 @@ class DurationModels(dict[Kind, DurationModel]):
         self[kind] = model = DurationModel(kind.initial_duration)
         return model
 
-    def saw_running(self, job: TrackedJob, age: float) -> None:
-        """Learn from a job that was seen running at an age."""
-        if (step := step_before(age)) > job.seen_running:
-            self[job.kind].saw_running(job.seen_running, step)
-            job.seen_running = step
+    def saw_running(self, kind: Kind, timing: Timing, now: float) -> None:
+        """Learn from a job that was seen running."""
+        if (step := step_before(now - timing.started_at)) > timing.seen_running:
+            self[kind].saw_running(timing.seen_running, step)
+            timing.seen_running = step
 
-    def saw_end(self, job: TrackedJob, age: float) -> float:
-        """Learn from a job whose end was seen at an age, and return the seconds by which that was late, on average."""
-        model, seen = self[job.kind], job.seen_running
+    def saw_end(self, kind: Kind, timing: Timing, now: float) -> float:
+        """Learn from a job whose end was seen, and return the seconds by which that was late, on average."""
+        model, seen, age = self[kind], timing.seen_running, now - timing.started_at
         curve, after = model.last_curve(), max(step_after(age), seen + 1)
         ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[seen])
         late = curve.lateness(AGES[seen], age) * curve.running(seen) / ended
         model.saw_end(seen, after)
         return min(late, age)
 
-    def expected_end(self, job: TrackedJob) -> float | None:
-        """Return when such jobs are finished as a rule, None when too little is known."""
-        model = self[job.kind]
-        if not job.age_known or model.ends < 1:
+    def expected_end(self, kind: Kind, timing: Timing | None) -> float | None:
+        """Return when such a job is finished as a rule, None when too little is known."""
+        model = self[kind]
+        if timing is None or not timing.age_known or model.ends < 1:
             return None
-        return job.started_at + model.curve().quantile(0.5, job.seen_running)
+        return timing.started_at + model.curve().quantile(0.5, timing.seen_running)
 
 
 class DurationStore:

@@ -16,7 +16,11 @@ def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
     at = job.settings.caller.pipeline.clock.datetime_at
     next_poll, end, why = None, None, "it is finished"
     if not job.closed:
-        next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
+        next_poll, end, why = (
+            scheduler.next_poll(job),
+            scheduler.policy.durations.expected_end(job.kind, job.timing),
+            scheduler.why(job),
+        )
         lasting = job.failures.lasting if job.failures is not None else job.history.lasting
         if lasting is not None:
             left = lasting.left(job.settings.policy, asyncio.get_running_loop().time(), seen=job.history.seen)

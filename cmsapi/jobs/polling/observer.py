@@ -9,8 +9,8 @@ from cmsapi.api.models.user import User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import JobKey
 
 # So many names are kept, and so many characters of each: a few megabytes at most. The oldest ones go first.
@@ -62,7 +62,7 @@ class ResponseObserver:
             if path is not None and page is not None and (parent := path.get(kind.list_parameter)) is not None:
                 states = kind.shown(documents[0]) is not Shown.NOTHING
                 listing = Listing(kind, parent, page)
-                self._scheduler.list_reads.listed(listing, [target for target, _ in named], show_states=states)
+                self._scheduler.policy.listed(listing, [target for target, _ in named], show_states=states)
             for target, document in named:
                 self._scheduler.show(kind, target, document, sent_at)
 

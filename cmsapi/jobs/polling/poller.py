@@ -31,9 +31,9 @@ from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.requests import read_job, read_list
 from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.polling.time_limit import end_subscriptions
-from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import End, Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched, UnlistedState
@@ -263,14 +263,14 @@ class Poller:
     def read_list(self, listing: Listing, job: TrackedJob) -> None:
         """Begin to read a page of a list on which several jobs are, with the settings of one of them."""
         # In an empty context, because it is for many jobs. The fan-out of this one counts the request.
-        context, lists = contextvars.Context(), self.scheduler.list_reads
+        context, policy = contextvars.Context(), self.scheduler.policy
         if job.subscribers.context is not None:
             context.run(REQUEST_COUNT.set, job.subscribers.context.get(REQUEST_COUNT))
         try:
-            self.tasks.start(read_list(lists, listing, job.settings.caller), context)
+            self.tasks.start(read_list(policy, listing, job.settings.caller), context)
         except ClientClosedError:
             # Another client may wait for jobs on it.
-            lists.read(listing, failed=True)
+            policy.read(listing, failed=True)
 
     def _begin_poll(
         self, job: TrackedJob, priority: Priority, why: str, *, with_result: bool = True
@@ -347,6 +347,10 @@ class Poller:
             if observation.end is not None:
                 self.scheduler.ask_again(job)
         self._count_poll(job, None, reason)
+        if isinstance(result, job.kind.model):
+            parent = job.kind.list_of(result)
+            if parent is not None and self.scheduler.policy.wants_list(job, parent):
+                self.read_list(Listing(job.kind, parent, 1), job)
         # Without listeners there is no event, because a status costs a forecast.
         if job.subscribers.listeners:
             job.subscribers.tell(Observed(self.status(job), changed))
@@ -358,10 +362,6 @@ class Poller:
                 self.tasks.start(self._decide(job, result, hook))
             elif (end := end_of(job, observation, result)) is not None:
                 self._finish(job, end, certain=observation.finished)
-        if isinstance(result, job.kind.model):
-            parent = job.kind.list_of(result)
-            if parent is not None and self.scheduler.list_reads.wants(job, parent):
-                self.read_list(Listing(job.kind, parent, 1), job)
 
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""

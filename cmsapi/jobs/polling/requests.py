@@ -16,10 +16,10 @@ from cmsapi.api.model import Model
 from cmsapi.errors import APIError, CMSError
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import Kind, Observation
-from cmsapi.jobs.scheduling.list_page import Listing
-from cmsapi.jobs.scheduling.list_reads import ListReads
+from cmsapi.jobs.scheduling.policy import Policy
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.call import CallOptions
@@ -50,8 +50,8 @@ async def read_job(
         What the poll means, and the result if the job is finished and it was read, or else the document.
     """
     kind, history, caller = job.kind, job.history, job.settings.caller
-    refuses, stretched = scheduler.refuses_early_reads, scheduler.planner.stretched
-    early = with_result and kind.reads_results_early and job.load_key in stretched
+    refuses = scheduler.policy.refuses_early_reads
+    early = with_result and kind.reads_results_early and scheduler.policy.stretched(job)
     if early and refuses.get(kind) and history.document is not None:
         result = await _read_early(job, history.document)
         if result:
@@ -113,32 +113,29 @@ async def _try_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]
     return result
 
 
-async def read_list(lists: ListReads, listing: Listing, caller: OperationCaller) -> None:
+async def read_list(policy: Policy, listing: Listing, caller: OperationCaller) -> None:
     """Read a page of a list, and the pages after it while they may show jobs whose pages are not known.
 
     The response observer shows the items to the jobs.
     """
-    kind, path, begun = listing.kind, {listing.kind.list_parameter: listing.parent}, listing.number
+    kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
     seen: set[object] = set()
     while True:
-        found = lists.found
         try:
             page = await caller.page(
                 kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=_ONE_ATTEMPT
             )
         except BaseException as error:
-            lists.read(listing, failed=True)
+            policy.read(listing, failed=True)
             if isinstance(error, CMSError):
                 return
             if isinstance(error, Exception):
                 logger.exception("a page of a list could not be read; its jobs are polled one by one")
             raise
-        lists.read(listing)
-        if listing.number > begun and lists.found == found:
-            lists.read_in_vain()
+        policy.read(listing)
         shown = {getattr(item, "id", None) for item in page}
         # A service whose `hasMore` is never false, or that does not know `page`, would be read for ever.
-        if shown <= seen or not (page.has_more and lists.reads_on):
+        if shown <= seen or not (page.has_more and policy.listings.wants_next()):
             return
         seen |= shown
         listing = attrs.evolve(listing, number=listing.number + 1)

@@ -1,9 +1,9 @@
 """When the page of a list is read, which shows the states of many jobs with one request.
 
 A page is read when the ends of its jobs have, together and as far as can be expected, been unseen for as long as a
-request is worth: the price that polls have, too, while requests are short. With requests to spare the page has a worth
-of its own, and is read within `max_interval`, or longer where it has many jobs, which is a promise for jobs that are
-polled one by one. Where the policy is strict, `max_interval` is kept always.
+request is worth: the price that polls have, too. With requests to spare the page has a worth of its own, and is read
+within `max_interval`, or longer where it has many jobs, which is a promise for jobs that are polled one by one. Where
+the policy is strict, `max_interval` is kept always.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import bisect
 import itertools
 import math
 from collections import Counter
+from collections.abc import Iterator
 
 import attrs
 
-from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.planning.durations import AGES, Curve, step_before
 from cmsapi.jobs.planning.schedule import HOUR
+from cmsapi.jobs.timing import Listing, Timing
 from cmsapi.jobs.tracked import TrackedJob
 
 # With requests to spare, a read of a page is worth a minute for which ends are unseen, summed over its jobs, or the
@@ -32,28 +33,13 @@ _GROWTH = 0.6
 _SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)
 
 
-@attrs.frozen
-class Listing:
-    """Name one page of a list whose items show the states of jobs.
-
-    Args:
-        kind: The kind of the jobs.
-        parent: What the list belongs to, such as the web page whose keywords are listed.
-        number: Number of the page of the list, from 1.
-    """
-
-    kind: Kind
-    parent: str
-    number: int
-
-
 @attrs.define(eq=False)
 class ListPage:
     """Hold the jobs that one request shows.
 
     Args:
         listing: The request.
-        jobs: The jobs.
+        jobs: The jobs, each with when it is polled.
         most: How many jobs it has had at a time.
         asked_at: When it was last asked for.
         due: When to ask next; infinity while it is being read, and while its job is polled alone.
@@ -62,7 +48,7 @@ class ListPage:
     """
 
     listing: Listing
-    jobs: dict[TrackedJob, None] = attrs.field(factory=dict)
+    jobs: dict[TrackedJob, Timing] = attrs.field(factory=dict)
     most: int = 0
     asked_at: float = -math.inf
     due: float = math.inf
@@ -74,16 +60,12 @@ class ListPage:
         """Whether its jobs are polled together; the last of many jobs does not become more urgent than before."""
         return len(self.jobs) > 1 or self.most > _FEW
 
-    def oldest(self, now: float) -> float:
-        """Return the age in seconds of its oldest job."""
-        return max(now - job.started_at for job in self.jobs)
-
-    def add(self, job: TrackedJob) -> None:
+    def add(self, job: TrackedJob, timing: Timing) -> None:
         """Have a job wait for the next read."""
-        self.jobs[job] = None
+        self.jobs[job] = timing
         self.most = max(self.most, len(self.jobs))
 
-    def time(self, now: float, curve: Curve, price: float | None) -> None:
+    def plan(self, now: float, curve: Curve, price: float | None) -> None:
         """Set when to read it next, unless it is being read.
 
         Args:
@@ -94,7 +76,7 @@ class ListPage:
         if self.reading:
             return
         # Jobs of nearly the same age count as one of several times the weight.
-        alike = Counter((round(job.polled_at - job.started_at), round(job.started_at)) for job in self.jobs)
+        alike = Counter((round(each.polled_age), round(each.started_at)) for each in self.jobs.values())
 
         def when(worth: float) -> float:
             def is_worth(quarters: int) -> bool:
@@ -103,21 +85,20 @@ class ListPage:
 
             return now + bisect.bisect_left(range(4 * int(HOUR)), True, key=is_worth) / 4.0
 
-        first = min(job.polled_at for job in self.jobs)
+        first = min(each.polled_at for each in self.jobs.values())
         worth = min(when(self._spare_worth), first + self._longest)
         if price is not None:
             worth = max(worth, when(price))
         # What is believed may be wrong of jobs that are this much older than when they were seen.
-        older = min(job.polled_at + self._growing(job) for job in self.jobs)
-        strict = first + self._strict
+        older = min(each.polled_at + max(longest, _GROWTH * each.polled_age) for each, longest in self._longest_of())
         # A launch does not put the read off, or launches one by one would do so again and again.
-        seen = max((job.polled_at for job in self.jobs if job.polled_at > job.started_at), default=-math.inf)
-        self.due = max(now, max(self.asked_at, seen) + self._shortest, min(worth, older, strict))
+        seen = max((each.polled_at for each in self.jobs.values() if each.polled_age > 0.0), default=-math.inf)
+        self.due = max(now, max(self.asked_at, seen) + self._shortest, min(worth, older, first + self._strict))
 
     def reads(self, curve: Curve, price: float | None) -> float:
         """Estimate how many reads its jobs still take within an hour at a price."""
         spare_worth, longest, shortest, strict = self._spare_worth, self._longest, self._shortest, self._strict
-        counts = Counter(job.seen_running for job in self.jobs)
+        counts = Counter(each.seen_running for each in self.jobs.values())
         # The last read comes after the last end.
         reads, running = 0.5, float(len(self.jobs))
         for since, until in itertools.pairwise(_SPANS):
@@ -131,6 +112,10 @@ class ListPage:
             running = left
         return reads
 
+    def _longest_of(self) -> Iterator[tuple[Timing, float]]:
+        """Give when each job is polled, with the longest interval that its policy names."""
+        return ((timing, job.settings.policy.max_interval) for job, timing in self.jobs.items())
+
     @property
     def _shortest(self) -> float:
         return min(job.settings.policy.min_interval for job in self.jobs)
@@ -138,12 +123,7 @@ class ListPage:
     @property
     def _longest(self) -> float:
         """Seconds between two reads at the most, with requests to spare: more where there are many jobs."""
-        return min(job.settings.policy.max_interval for job in self.jobs) * max(1.0, self.most / _FEW)
-
-    @staticmethod
-    def _growing(job: TrackedJob) -> float:
-        """Return by how many seconds a job may get older between two reads, whatever is believed."""
-        return max(job.settings.policy.max_interval, _GROWTH * (job.polled_at - job.started_at))
+        return min(longest for _, longest in self._longest_of()) * max(1.0, self.most / _FEW)
 
     @property
     def _strict(self) -> float:

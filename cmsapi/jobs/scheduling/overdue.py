@@ -10,7 +10,8 @@ import math
 from collections import Counter
 
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.planning.duration_store import DurationModels
+from cmsapi.jobs.planning.durations import DurationModel
+from cmsapi.jobs.timing import Timing
 from cmsapi.jobs.tracked import TrackedJob
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -23,28 +24,23 @@ _INTERVAL = 600.0
 
 
 class OverdueJobs:
-    """Note the jobs that may be stuck.
+    """Note the jobs that may be stuck."""
 
-    Args:
-        durations: What is learned of durations, by kind.
-    """
-
-    def __init__(self, durations: DurationModels) -> None:
-        self._durations = durations
+    def __init__(self) -> None:
         self._unreported: Counter[Kind] = Counter()
         self._reported_at: dict[Kind, float] = {}
 
-    def saw_running(self, job: TrackedJob, now: float) -> None:
+    def saw_running(self, job: TrackedJob, timing: Timing, durations: DurationModel, now: float) -> None:
         """Note that a poll has found a job running, and report it where it runs for too long."""
-        kind, age = job.kind, now - job.started_at
+        kind, age = job.kind, now - timing.started_at
         # Most polls are of younger jobs.
-        if age < _LEAST or (model := self._durations[kind]).ends < _ENOUGH:
+        if age < _LEAST or durations.ends < _ENOUGH:
             return
-        usual = model.ended_within(_NEARLY_ALL)
+        usual = durations.ended_within(_NEARLY_ALL)
         if age < _TIMES * usual:
             return
-        self._unreported[kind] += not job.overdue
-        job.overdue = True
+        self._unreported[kind] += not timing.overdue
+        timing.overdue = True
         count = self._unreported[kind]
         if count and now - self._reported_at.get(kind, -math.inf) >= _INTERVAL:
             self._unreported[kind], self._reported_at[kind] = 0, now

@@ -12,8 +12,8 @@ import pytest
 from cmsapi import PollPolicy
 from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import JobHistory
-from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter

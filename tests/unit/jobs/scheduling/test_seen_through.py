@@ -12,10 +12,10 @@ import pytest
 
 from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import JobHistory
+from cmsapi.jobs.planning.budget import kept_for_the_last
 from cmsapi.jobs.planning.durations import step_before
-from cmsapi.jobs.scheduling.exploration import kept_for_the_last
-from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
@@ -116,7 +116,7 @@ async def seen_through(
     fresh = [not leaving or number < leaving for number in range(len(durations))]
     jobs = [tracked_job(target=str(number), history=JobHistory(begun, fresh=each)) for number, each in enumerate(fresh)]
     kind = jobs[0].kind
-    scheduler.durations[kind].learn(Counter((step_before(age), step_before(age) + 1) for age in believed))
+    scheduler.policy.durations[kind].learn(Counter((step_before(age), step_before(age) + 1) for age in believed))
     for job, duration in zip(jobs, durations, strict=True):
         service.ends[job] = begun + duration
         scheduler.add(job, service)

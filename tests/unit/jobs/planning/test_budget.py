@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
+from cmsapi.jobs.planning.budget import Budget, Load
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.planning.plan import Load, extra, plan, spare
+from cmsapi.jobs.planning.schedule import Schedule, price_at
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0
@@ -46,7 +47,7 @@ def loads(draw: st.DrawFn) -> Load:
     shortest = draw(st.sampled_from([0.5, 5.0, 30.0]))
     return Load(
         curve=draw(curves),
-        running=draw(counts),
+        alone=draw(counts),
         paged=draw(counts),
         queued=draw(st.sampled_from([0, 0, 3, 400, 20_000])),
         slots=draw(st.sampled_from([1.0, 20.0, math.inf])),
@@ -57,6 +58,18 @@ def loads(draw: st.DrawFn) -> Load:
             budget=draw(st.sampled_from(["fit", "strict"])),
         ),
     )
+
+
+def price(budget: Budget) -> float:
+    """Return the price in seconds of lateness; 0 where there are requests to spare."""
+    place = budget.price()
+    return 0.0 if place is None else price_at(place)
+
+
+def schedules(budget: Budget) -> list[Schedule]:
+    """Return the schedule of each load."""
+    place = budget.price()
+    return [load.at(place) for load in budget.loads]
 
 
 def evenly(used: float, first: float) -> Callable[[float], float]:
@@ -74,7 +87,7 @@ many = st.lists(loads(), max_size=3)
 @given(many, frees, returns)
 def test_no_interval_is_shorter_than_the_least(loads: list[Load], free: float, back: tuple[float, float]) -> None:
     """Whatever runs and whatever is left, no wait is shorter than the least interval of its policy."""
-    for load, schedule in zip(loads, plan(loads, free, evenly(*back)).schedules, strict=True):
+    for load, schedule in zip(loads, schedules(Budget(loads, free, evenly(*back))), strict=True):
         assert min(schedule.intervals) >= load.policy.min_interval
 
 
@@ -82,9 +95,9 @@ def test_no_interval_is_shorter_than_the_least(loads: list[Load], free: float, b
 @given(many, frees)
 def test_the_advice_is_kept_where_it_fits(loads: list[Load], free: float) -> None:
     """Without a shortage, and under a strict budget always, no wait is longer than the longest interval."""
-    found = plan(loads, free)
-    for load, schedule in zip(loads, found.schedules, strict=True):
-        if found.price is None or load.strict:
+    budget = Budget(loads, free)
+    for load, schedule in zip(loads, schedules(budget), strict=True):
+        if budget.price() is None or load.strict:
             assert not schedule.stretched
             assert max(schedule.intervals) <= load.policy.max_interval
 
@@ -92,27 +105,28 @@ def test_the_advice_is_kept_where_it_fits(loads: list[Load], free: float) -> Non
 @given(many)
 def test_without_a_limit_all_is_polled_as_advised(loads: list[Load]) -> None:
     """Where the service sets no limit, requests are to spare, and anything may be launched."""
-    assert plan(loads, math.inf).price is None
-    assert spare(loads, math.inf) == extra(loads, math.inf) == math.inf
+    budget = Budget(loads, math.inf)
+    assert budget.price() is None
+    assert budget.spare == budget.misses(0.0) == math.inf
 
 
 @thorough
 @given(many, returns)
 def test_more_requests_are_not_dearer(loads: list[Load], back: tuple[float, float]) -> None:
     """With more requests left, or sooner back, the price is no higher."""
-    prices = [plan(loads, free, evenly(*back)).price or 0.0 for free in (5.0, 50.0, 500.0, 5000.0)]
+    prices = [price(Budget(loads, free, evenly(*back))) for free in (5.0, 50.0, 500.0, 5000.0)]
     assert prices == sorted(prices, reverse=True)
-    assert (plan(loads, 50.0, evenly(900.0, 1.0)).price or 0.0) <= (plan(loads, 50.0).price or 0.0)
+    assert price(Budget(loads, 50.0, evenly(900.0, 1.0))) <= price(Budget(loads, 50.0))
 
 
 @thorough
 @given(loads(), frees)
 def test_the_price_is_the_lowest_that_fits(load: Load, free: float) -> None:
     """At the price the expected requests fit into what is left; at a tenth of it they would not."""
-    running = Load(curve=load.curve, policy=PollPolicy(), running=load.running)
-    found = plan([running], free)
-    if found.price is not None and found.price < 1e4:
-        assert running.polls(found.schedules[0]) <= free
+    running = Load(curve=load.curve, policy=PollPolicy(), alone=load.alone)
+    budget = Budget([running], free)
+    if 0.0 < price(budget) < 1e4:
+        assert running.polls(schedules(budget)[0]) <= free
         assert running.polls(running.advised) > free
 
 
@@ -123,31 +137,30 @@ def test_jobs_beyond_the_hour_use_the_hour(jobs: int, free: float) -> None:
     durations = DurationModel(60.0)
     for _ in range(jobs):
         durations.saw_running(0, step_before(age))
-    load = Load(curve=durations.curve(), policy=PollPolicy(), running={step_after(age): jobs})
-    (schedule,) = plan([load], free).schedules
+    load = Load(curve=durations.curve(), policy=PollPolicy(), alone={step_after(age): jobs})
+    (schedule,) = schedules(Budget([load], free))
     assert 0.4 * free <= jobs * HOUR / schedule.intervals[step_after(age)] <= 1.2 * free
 
 
 def test_pages_follow_the_same_price() -> None:
     """What pages of lists take at a price is not there for polls."""
-    load = Load(curve=believed(60.0, 30), policy=PollPolicy(), running={step_after(5.0): 100})
-    alone, beside = plan([load], 200.0), plan([load], 200.0, reads=lambda price: 80.0)
-    assert alone.price is not None
-    assert beside.price is not None
-    assert beside.price > alone.price
+    load = Load(curve=believed(60.0, 30), policy=PollPolicy(), alone={step_after(5.0): 100})
+    alone, beside = Budget([load], 200.0), Budget([load], 200.0, reads=lambda price: 80.0)
+    assert price(beside) > price(alone) > 0.0
 
 
 def test_what_is_kept_is_not_for_the_plan() -> None:
     """Requests that are kept for the last jobs make polls dearer, and admit fewer launches."""
-    load = Load(curve=believed(60.0, 30), policy=PollPolicy(), running={step_after(5.0): 100})
-    assert (plan([load], 300.0, kept=190.0).price or 0.0) > (plan([load], 300.0).price or 0.0)
+    load = Load(curve=believed(60.0, 30), policy=PollPolicy(), alone={step_after(5.0): 100})
+    assert price(Budget([load], 300.0, kept=190.0)) > price(Budget([load], 300.0))
     waiting = attrs.evolve(load, queued=200)
-    assert extra([waiting], 300.0, kept=50.0) > extra([waiting], 300.0)
+    assert Budget([waiting], 300.0, kept=50.0).misses(0.0) > Budget([waiting], 300.0).misses(0.0)
 
 
 def test_each_running_job_leaves_less() -> None:
     """Each job that runs leaves less to those that are yet to be launched."""
-    left = [spare([Load(curve=two_sorts(), policy=PollPolicy(), running={0: count})], 500.0) for count in (0, 10, 100)]
+    loads = [Load(curve=two_sorts(), policy=PollPolicy(), alone={0: count}) for count in (0, 10, 100)]
+    left = [Budget([load], 500.0).spare for load in loads]
     assert left == sorted(left, reverse=True)
     assert left[0] - left[1] >= 10.0
 
@@ -163,5 +176,5 @@ def test_launches_wait_for_slots() -> None:
 
 def test_no_jobs_take_nothing() -> None:
     """No jobs take nothing, and fit into nothing."""
-    assert plan([], 0.0).price is None
-    assert spare([], 7.0) == extra([], 7.0) == 7.0
+    assert Budget([], 0.0).price() is None
+    assert Budget([], 7.0).spare == Budget([], 7.0).misses(0.0) == 7.0

@@ -1,0 +1,142 @@
+"""Spend the requests that the jobs of one load have beyond one poll and the result of each: their misses.
+
+Each end has to be seen once, so that a poll that finds its job finished costs nothing; one that finds it running is a
+miss. A plan is as good as what is believed of the durations, and that may be wrong for all jobs at once.
+
+Many jobs that wait for the same moment teach nothing until then. So a part of the misses is spent early, evenly over
+the logarithm of the jobs' age until requests come back: a service that is ten times as slow as believed uses no more of
+them than any other. Jobs that are most likely to be finished go first, and each takes what it is expected to lose until
+its answer tells what it lost, nothing or one request. So where the first are found finished, the others follow at once.
+
+When the service pauses or has become slower, all jobs are late together, and each planned poll is one more miss,
+although the first few have told it. So misses are counted, less those that were expected. When they are too many for
+chance, planned polls are put off, and one job at a time is polled, at ages that grow, until one is found finished.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from cmsapi.jobs.planning.durations import Curve
+from cmsapi.jobs.planning.schedule import HOUR
+from cmsapi.jobs.timing import Timing
+from cmsapi.jobs.tracked import TrackedJob
+
+# Half of the misses may be spent early, and half of that after 50 ends; the rest is the plan's.
+_PART, _ENOUGH_ENDS = 0.5, 50.0
+# No job is polled early before this age, in seconds.
+_FIRST_AGE = 8.0
+# However certain an end seems, a poll takes so much of what may be lost until it is answered.
+_LEAST_COST = 0.1
+# Surprises are chance up to three, and up to this part of the misses; much more while few ends were seen.
+_CHANCE, _CHANCE_PART = 3.0, 1.0 / 8.0
+# While polls are put off, one comes when the jobs are older by this part of their age than at the last one.
+_GROWTH = 0.25
+
+
+@attrs.define(eq=False)
+class Misses:
+    """Count the misses of one load, and choose the jobs to poll although no poll is planned.
+
+    Args:
+        extra: Requests of these jobs beyond one poll and the result of each.
+        age: Age of the oldest job at the last plan, in seconds.
+        early: What may be lost to early polls now.
+        unanswered: What each job that is polled early has taken of that.
+        surprises: Misses so far, less those that were expected.
+        probe_at: Loop time of the next poll while planned ones are put off; None while they are not.
+    """
+
+    extra: float = 0.0
+    age: float = 0.0
+    early: float = 0.0
+    unanswered: dict[TrackedJob, float] = attrs.field(factory=dict)
+    surprises: float = 0.0
+    probe_at: float | None = None
+
+    def allow(self, age: float, extra: float, returns: float, learned: float) -> None:
+        """Allow as many more early misses as the time since the last plan is worth.
+
+        Args:
+            age: Age of the oldest job in seconds.
+            extra: Requests of these jobs beyond one poll and the result of each.
+            returns: In how many seconds requests come back.
+            learned: Ends that were seen of such jobs.
+        """
+        if age > self.age >= _FIRST_AGE:
+            part = _PART * _ENOUGH_ENDS / (_ENOUGH_ENDS + learned)
+            self.early += part * extra * math.log(age / self.age) / max(0.1, math.log1p(min(returns, HOUR) / age))
+        self.early = min(self.early, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
+        self.age, self.extra = age, extra
+
+    def chosen(self, curve: Curve, waiting: Mapping[TrackedJob, Timing], now: float) -> Iterator[TrackedJob]:
+        """Give the jobs to poll now although no poll is planned.
+
+        Args:
+            curve: How long the jobs take.
+            waiting: The jobs that may be polled.
+            now: Time of the loop.
+        """
+        # Of jobs alike those are polled that lots name, which are on several pages of lists where these show them.
+        likeliest = sorted(
+            _running(curve, waiting.items(), now), key=lambda each: (round(each[0], 2), waiting[each[1]].lot)
+        )
+        for running, job in likeliest:
+            cost = max(_LEAST_COST, running)
+            # Each poll that is under way may be a miss.
+            if self.early < cost or len(self.unanswered) + 1 > self.extra:
+                break
+            self.early -= cost
+            self.unanswered[job] = cost
+            yield job
+        if self.probe_at is not None and now >= self.probe_at:
+            probe = next((job for _, job in likeliest if job not in self.unanswered), None)
+            if probe is None:
+                # Jobs of unknown age cannot tell; their polls go on as planned.
+                self.probe_at = None
+            else:
+                self._probe_later(waiting[probe], probe, now)
+                yield probe
+
+    def answered(
+        self, job: TrackedJob, timing: Timing, now: float, *, finished: bool, curve: Curve, learned: float
+    ) -> None:
+        """Note what a poll of a job has shown.
+
+        Args:
+            job: The job.
+            timing: When it was polled before.
+            now: Time of the loop.
+            finished: Whether it was found finished.
+            curve: How long the jobs take.
+            learned: Ends that were seen of such jobs.
+        """
+        for running, _ in _running(curve, [(job, timing)], now, least_wait=0.0):
+            self.surprises = max(0.0, self.surprises - running + (not finished))
+        chance = max(_CHANCE, _CHANCE_PART * self.extra * (_ENOUGH_ENDS + learned) / (1.0 + learned))
+        if self.probe_at is not None and finished:
+            self.probe_at, self.surprises = None, self.surprises / 2.0
+        elif not finished and (self.probe_at is not None or self.surprises > chance):
+            self._probe_later(timing, job, now)
+
+    def returned(self, job: TrackedJob, *, finished: bool) -> None:
+        """Note that a poll of a job has ended, as far as requests are concerned."""
+        if (cost := self.unanswered.pop(job, None)) is not None:
+            self.early += cost if finished else cost - 1.0
+
+    def _probe_later(self, timing: Timing, job: TrackedJob, now: float) -> None:
+        self.probe_at = now + max(job.settings.policy.min_interval, _GROWTH * (now - timing.started_at))
+
+
+def _running(
+    curve: Curve, jobs: Iterable[tuple[TrackedJob, Timing]], now: float, least_wait: float | None = None
+) -> Iterator[tuple[float, TrackedJob]]:
+    """Give how likely each job that may be polled is to be found running; jobs of unknown age tell nothing."""
+    for job, timing in jobs:
+        least = job.settings.policy.min_interval if least_wait is None else least_wait
+        if timing.age_known and now >= timing.polled_at + least:
+            (before, _), (over, _) = curve.at(timing.polled_age), curve.at(now - timing.started_at)
+            yield min(1.0, (1.0 - over) / max(1.0 - before, 1e-9)), job
