@@ -32,7 +32,7 @@ class Timing:
         started_at: From when its age counts.
         age_known: Whether that is the time of its launch, so that its end tells how long such jobs take.
         polled_at: When it was last polled; when it started before the first poll.
-        lot: What it drew for the next poll, from -1 to 1: by this it differs from jobs that were launched with it.
+        lot: What it drew for the next poll, from 0 to 1: by this it differs from jobs that were launched with it.
         step: Age at the last poll on the scale of ages, rounded up.
         seen_running: Step of the age at which it was last seen running, rounded down.
         scheduled: Whether it is polled.

@@ -40,8 +40,8 @@ _FRESH, _EXPLORING, _STALE = 1.0, 2.0, 15.0
 _SOON = 0.1
 # A job whose result is read early takes a tenth of a request for polls of its status.
 _READ_LATE = 0.1
-# Between the shortest and the longest advised interval, a lot changes an interval by up to this part (spec 8, rule 5).
-_LOT = 0.2
+# A lot shortens an advised interval by up to this part (specification 8, rule 5).
+_LOT = 0.15
 # Reads of pages may take twice as many requests as expected by chance, and six times before any end was seen.
 _READS_DOUBT, _READS_UNKNOWN = 2.0, 2.0
 # Shortages that are not further apart than this are one.
@@ -174,7 +174,7 @@ class Policy:
         """Have a job wait for its next poll, with its page or alone."""
         self._displace(job, timing)
         page = self.listings.add(job, timing)
-        timing.why, timing.lot = None, self._rng.uniform(-1.0, 1.0)
+        timing.why, timing.lot = None, self._rng.random()
         if page is None:
             self._set_time(job, timing)
         else:
@@ -209,8 +209,7 @@ class Policy:
         """Set when a job is due that waits as planned."""
         policy, interval = job.settings.policy, self.interval(job.load_key, timing.step)
         if interval <= policy.max_interval:
-            interval *= 1.0 + _LOT * timing.lot
-            interval = min(policy.max_interval, max(policy.min_interval, interval))
+            interval = max(policy.min_interval, interval * (1.0 - _LOT * timing.lot))
         timing.due = timing.polled_at + interval
         self._next_due = min(self._next_due, timing.due)
 

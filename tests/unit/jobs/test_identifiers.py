@@ -122,7 +122,11 @@ async def test_any_text_goes_through_path_and_token(text: str) -> None:
     assert [unquote(part) for part in path.split("/")] == ["", "v1", "things", text, "part"]
     history = JobHistory(job_id=text)
     kind, target, again = read_token(write_token(JobKind.IDEA_SEARCH, text, history, URL), URL)
-    assert (kind.name, target, attrs.evolve(again, began=history.began)) == (JobKind.IDEA_SEARCH, text, history)
+    assert (kind.name, target, attrs.evolve(again, began=history.began, since=history.since)) == (
+        JobKind.IDEA_SEARCH,
+        text,
+        history,
+    )
 
 
 @settings(max_examples=60, deadline=None)
