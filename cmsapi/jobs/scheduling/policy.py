@@ -36,12 +36,12 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 EARLY = "a few jobs that are polled early show how long the others take"
 # A plan is good for a second. Without news it is made again when a few early polls may be worth while, or after longer.
 _FRESH, _EXPLORING, _STALE = 1.0, 2.0, 15.0
-# Where polls wait for permits, whether there is room for more is checked as often as this.
+# Polls begin in rounds that are this far apart at the least, which is also how often a round without room is tried.
 _SOON = 0.1
 # A job whose result is read early takes a tenth of a request for polls of its status.
 _READ_LATE = 0.1
 # A lot shortens an advised interval by up to this part (specification 8, rule 5).
-_LOT = 0.15
+_LOT = 0.1
 # Reads of pages may take twice as many requests as expected by chance, and six times before any end was seen.
 _READS_DOUBT, _READS_UNKNOWN = 2.0, 2.0
 # Shortages that are not further apart than this are one.
@@ -415,9 +415,9 @@ class Policy:
             page.due, page.asked_at, page.reading = math.inf, now, True
         room = max(0.0, min(room - len(pages), max(1.0, self.extra) - len(self.under_way)))
         taken, late = self._take(now, _whole(room)) if now >= self._next_due else ({}, False)
-        if late or not room:
-            wait = limiter.expected_wait(Priority.POLL, now)
-            self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
+        # Rounds that look through all jobs are not made for each of them.
+        wait = min(limiter.expected_wait(Priority.POLL, now) / 2.0, _STALE) if late or not room else 0.0
+        self._crowded_until = now + max(_SOON, wait)
         return pages, taken
 
     def _take(self, now: float, room: int | None) -> tuple[dict[TrackedJob, str], bool]:
