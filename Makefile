@@ -24,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts ablation figures chaos soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts ablation figures chaos books soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -141,6 +141,9 @@ figures: $(FIGURES_READY) ## Make the pictures of the README and the documentati
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes
 	CMSAPI_TEST_LOOP=$(LOOP) CHAOS_SEED=$(SEED) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
+
+books: $(READY) ## Look for services with odd books that are paid twice without a word (RUNS=1000): some minutes
+	$(BIN)/python -m tests.long.books --runs $(or $(RUNS),1000) --first $(SEED)
 
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
 	$(BIN)/python -m tests.long.soak --seed $(SEED) --update docs/reliability.md

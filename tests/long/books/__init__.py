@@ -1,0 +1,1 @@
+"""Look for services with odd books that are paid twice without a word."""
