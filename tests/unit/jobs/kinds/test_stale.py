@@ -99,7 +99,7 @@ async def test_an_article_that_a_copy_does_not_know_is_not_over(meanwhile: str) 
             assert await client.jobs.reviews() == []
         if meanwhile == "generate":
             assert (await client.contents.generate(content_id)).id == job.id
-        await asyncio.sleep(10)
+        await asyncio.sleep(10.1)
         (review,) = await client.jobs.reviews()
         assert review.generation.id == job.id
     assert len(sandbox.ledger.launches()) == 1
