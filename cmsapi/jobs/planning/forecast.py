@@ -27,7 +27,7 @@ MOST_IN_FLIGHT = 1000
 _SPREADS, _TWO_SORTS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0), (0.2, 0.4, 2.7)
 # How far the logarithm of the median lies from its guess, before anything was observed.
 _GUESS_SPREAD = 1.2
-# Jobs of one fan-out are alike: many tell as much as so many times the square root of their number would.
+# Jobs of one fan-out are alike: many tell as much as three times the square root of their number.
 _TELLS = 3.0
 # The chance that the jobs have ended at the begin of a range, if they end together, and at its end, if one by one.
 _SOON, _LATE = 0.25, 0.95
@@ -194,7 +194,7 @@ class Rest:
         return [self.admits(60.0 * minute) for minute in range(61)]
 
     def _wait(self, number: float) -> float:
-        """Return in how many seconds so many requests are admitted; infinity if the limit admits none."""
+        """Return in how many seconds a number of requests is admitted; infinity if the limit admits none."""
         free, hourly = self._by_minute[0], self._by_minute[-1]
         if number <= free or not hourly:
             return 0.0 if number <= free else math.inf

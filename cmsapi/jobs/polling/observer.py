@@ -13,7 +13,7 @@ from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import JobKey
 
-# So many names are kept, and so many characters of each: a few megabytes at most. The oldest ones go first.
+# Names that are kept, and characters of each: a few megabytes at most. The oldest ones go first.
 MOST_NAMES, LONGEST_NAME = 10_000, 200
 
 

@@ -44,7 +44,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Why a poll comes that is not due.
 _ASKED = "the program asks for it"
-# One of so many tries to hold an entry that another process holds claims it; the others only see whether it is there.
+# Every fifth check tries to claim an entry that another process holds; the others only read it.
 _CLAIM_EVERY = 5
 # So many failed polls in a row are worth a line in the log.
 _WORRYING_POLLS = 5

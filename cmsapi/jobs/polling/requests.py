@@ -29,7 +29,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # What a service may say of a result that is not there yet.
 _NOT_YET = (400, 404, 409, 422, 425)
-# A job that failed never has a result: each poll of so many reads its state even where the result is refused.
+# A job that failed never has a result: every fourth poll reads its state even where the result is refused.
 _STATE_EVERY = 4
 # What is due is one attempt: the next poll is the retry.
 _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)

@@ -16,7 +16,7 @@ chance, planned polls are put off, and one job at a time is polled, at ages that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -81,9 +81,12 @@ class Misses:
             now: Time of the loop.
         """
         # Of jobs alike those are polled that lots name, which are on several pages of lists where these show them.
-        likeliest = sorted(
-            _running(curve, waiting.items(), now), key=lambda each: (round(each[0], 2), waiting[each[1]].lot)
+        may_be_polled = (
+            (_running(curve, timing, now), job)
+            for job, timing in waiting.items()
+            if timing.age_known and now >= timing.polled_at + job.settings.policy.min_interval
         )
+        likeliest = sorted(may_be_polled, key=lambda each: (round(each[0], 2), waiting[each[1]].lot))
         for running, job in likeliest:
             cost = max(_LEAST_COST, running)
             # Each poll that is under way may be a miss.
@@ -114,8 +117,8 @@ class Misses:
             curve: How long the jobs take.
             learned: Ends that were seen of such jobs.
         """
-        for running, _ in _running(curve, [(job, timing)], now, least_wait=0.0):
-            self.surprises = max(0.0, self.surprises - running + (not finished))
+        if timing.age_known:
+            self.surprises = max(0.0, self.surprises - _running(curve, timing, now) + (not finished))
         chance = max(_CHANCE, _CHANCE_PART * self.extra * (_ENOUGH_ENDS + learned) / (1.0 + learned))
         if self.probe_at is not None and finished:
             self.probe_at, self.surprises = None, self.surprises / 2.0
@@ -131,12 +134,7 @@ class Misses:
         self.probe_at = now + max(job.settings.policy.min_interval, _GROWTH * (now - timing.started_at))
 
 
-def _running(
-    curve: Curve, jobs: Iterable[tuple[TrackedJob, Timing]], now: float, least_wait: float | None = None
-) -> Iterator[tuple[float, TrackedJob]]:
-    """Give how likely each job that may be polled is to be found running; jobs of unknown age tell nothing."""
-    for job, timing in jobs:
-        least = job.settings.policy.min_interval if least_wait is None else least_wait
-        if timing.age_known and now >= timing.polled_at + least:
-            (before, _), (over, _) = curve.at(timing.polled_age), curve.at(now - timing.started_at)
-            yield min(1.0, (1.0 - over) / max(1.0 - before, 1e-9)), job
+def _running(curve: Curve, timing: Timing, now: float) -> float:
+    """Return how likely it is that a job that ran at its last poll still runs."""
+    (before, _), (over, _) = curve.at(timing.polled_age), curve.at(now - timing.started_at)
+    return min(1.0, (1.0 - over) / max(1.0 - before, 1e-9))

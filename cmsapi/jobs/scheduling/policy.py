@@ -150,7 +150,6 @@ class Policy:
         return self.durations.saw_end(job.kind, timing, now)
 
     def _count(self, job: TrackedJob, timing: Timing, now: float, *, finished: bool) -> None:
-        self.extra -= not finished
         plan = self._plans.get(job.load_key)
         if plan is None or not self.stretched(job) or self.listings.page_of(timing) is not None:
             self.returned(job, finished=finished)
@@ -164,6 +163,7 @@ class Policy:
 
     def returned(self, job: TrackedJob, *, finished: bool) -> None:
         """Note that a poll of a job has ended, as far as requests are concerned."""
+        self.extra -= not finished
         self.under_way.discard(job)
         self._plans[job.load_key].misses.returned(job, finished=finished)
         self._outdated = True

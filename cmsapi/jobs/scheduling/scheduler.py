@@ -128,7 +128,6 @@ class Scheduler:
             return
         now = timing.polled_at = _now()
         self._tally(job.kind, wasted=True)
-        self.policy.extra -= 1
         self.policy.returned(job, finished=False)
         if timing.scheduled:
             polls = 1 if refused or job.failures is None else job.failures.polls
