@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from cmsapi.api.models.user import User
 from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.pending import PendingLaunches
 from cmsapi.jobs.polling.observer import ResponseObserver
@@ -47,6 +48,7 @@ class SharedJobs:
         self._base_url = account.base_url
         self._registry = JobRegistry(self.journal, observer.names)
         self._pending = PendingLaunches()
+        self._books = Books(self._registry)
         # Weak, because a client may be made for one call; a poller with work to do is held by its tasks.
         self._pollers: weakref.WeakSet[Poller] = weakref.WeakSet()
 
@@ -63,4 +65,4 @@ class SharedJobs:
         self._pollers.add(poller)
         # From now on the documents that this client reads are shown to jobs directly.
         caller.observe = self.observe
-        return Launcher(poller, settings.launch, self._pending)
+        return Launcher(poller, settings.launch, self._pending, self._books)

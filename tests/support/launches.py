@@ -51,6 +51,13 @@ def sent(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
     )
 
 
+async def rely_on_books(sandbox: Sandbox, *, within: float = 0.0, user: str | None = None, holds: bool = True) -> None:
+    """Let the clients of a sandbox know how it books launches, as an earlier process has seen it."""
+    seen = {"holds": holds, "within": within, "user": user or sandbox.user_ids[0], "at": time.time()}
+    for kind in ("keyword_analysis", "idea_search"):
+        await state().compare_and_set(scope(sandbox), f"books {kind}", None, seen)
+
+
 def posts(sandbox: Sandbox) -> int:
     """Count the launches that arrived, whatever became of them."""
     ways = ("analyze_keyword", "analyze_prompt", "start_content_idea_search", "generate_content")

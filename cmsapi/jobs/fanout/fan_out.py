@@ -180,6 +180,9 @@ class Fanout(OutcomeStream[I, R]):
         self._tracker.launch_queue = self._launch_queue
         self._feeder: asyncio.Task[None] | None = None
         self._left = False
+        # The items that have not ended, and those of them that wait until the others have.
+        self._running = self._waiting = 0
+        self._drained = asyncio.Event()
         # A dictionary: it keeps the order, and removing a job takes the same time however many there are.
         self._launched: dict[Job[R], None] = {}
 
@@ -272,8 +275,13 @@ class Fanout(OutcomeStream[I, R]):
         # The launch runs in a copy of this task's context. One that a batch's item makes belongs to that item, too.
         outer = PURPOSE.get()
         inherited = None if outer is None else outer.item
-        purpose = LaunchPurpose(self._take_credit, (self._batch, str(item)) if self._batch is not None else inherited)
+        purpose = LaunchPurpose(
+            self._take_credit,
+            (self._batch, str(item)) if self._batch is not None else inherited,
+            self._drain if self._errors == "collect" else None,
+        )
         PURPOSE.set(purpose)
+        self._running += 1
         try:
             job = await self._launch_one(item, purpose)
             self._launched[job] = None
@@ -293,6 +301,8 @@ class Fanout(OutcomeStream[I, R]):
             outcome = Failed(item, job, error, self._earlier)
         finally:
             self._slots.release()
+            self._running -= 1
+            self._wake_waiting()
         if job is not None and job.tracked.closed:
             self._launched.pop(job, None)
         try:
@@ -301,6 +311,20 @@ class Fanout(OutcomeStream[I, R]):
         except Exception as error:
             self._failure = error
         self._put(outcome, tracked, place)
+
+    async def _drain(self) -> None:
+        """Wait until each item that runs waits for the same: the others have ended."""
+        self._waiting += 1
+        self._drained.clear()
+        try:
+            self._wake_waiting()
+            await self._drained.wait()
+        finally:
+            self._waiting -= 1
+
+    def _wake_waiting(self) -> None:
+        if self._waiting >= self._running:
+            self._drained.set()
 
     async def _launch_one(self, item: I, purpose: LaunchPurpose) -> Job[R]:
         key: LoadKey | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections import deque
 
 from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.registry import KINDS
@@ -19,15 +18,12 @@ from cmsapi.state.entry import Entry, Fact
 # A balance is read anew before a launch when so many launches have left since, or so many seconds have passed: the
 # usages since then have to fit on a few pages.
 _LAUNCHES, _SECONDS = 100, 600.0
-_LARGEST_MEMORY = 1000
 
 
 class BalanceReadings:
     """Remember the balances that were read, and the launches that left since."""
 
     def __init__(self) -> None:
-        #: The latest launches that are known to have happened; their entries may be deleted before others need them.
-        self.memory: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
         self._process = secrets.token_hex(4)
         # The newest reading by kind, the loop time at which its request left, its number, and the launches since.
         self._newest: dict[str, int | None] = {}
@@ -54,6 +50,16 @@ class BalanceReadings:
         """Whether they need not be read again before the next launch."""
         age = asyncio.get_running_loop().time() - self._asked_at
         return self._left < _LAUNCHES and 0 <= age < _SECONDS
+
+    @property
+    def number(self) -> int:
+        """The number of the newest reading."""
+        return self._count
+
+    def number_of(self, entry: Entry) -> int | None:
+        """Return the number of the reading before a launch; None where that was another process's."""
+        process, _, number = str(entry.facts.get("mark")).partition(":")
+        return int(number) if process == self._process and number.isdecimal() else None
 
     def leaves(self, kind: str) -> dict[str, Fact]:
         """Return the mark of a launch that leaves now, as facts of its entry; empty when no balance is known."""

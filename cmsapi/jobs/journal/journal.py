@@ -220,12 +220,10 @@ class LaunchJournal:
             if not isinstance(error, StateError | LeaseLostError):
                 raise
             logger.warning("Journal unavailable; a launch could not be recorded as done: %s", error)
-        self.balances.memory.append(record.entry)
 
     async def record_unknown(self, record: Record, why: str) -> None:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
-        self.balances.memory.append(attrs.evolve(entry, status=UNKNOWN))
         await self._unknown.add(record.lease, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
 

@@ -64,7 +64,8 @@ class Analysis(Kind):
         self, entry: Entry, document: Keyword | Prompt, now: datetime | None, words: WordMap = NO_WORDS
     ) -> Finding | None:
         """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
-        if self.of_word(document.analysis_status, words).phase is Phase.RUNNING:
+        shown = self.of_word(document.analysis_status, words)
+        if shown.phase is Phase.RUNNING:
             return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
         analyzed_at = document.last_analyzed_at
         if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:
@@ -74,6 +75,8 @@ class Analysis(Kind):
             )
         if entry.served_at is not None and analyzed_at is not None and analyzed_at.timestamp() >= entry.served_at:
             return Finding(verdict=Verdict.LAUNCHED, why=f"it was analysed at {analyzed_at.isoformat()}", running=True)
+        if shown.phase is Phase.UNKNOWN and shown.state is not None:
+            return Finding.unknown(f"it shows the word {shown.state}, which may mean that its analysis runs")
         return None
 
 

@@ -7,6 +7,7 @@ is *superseded*, not progress.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import ClassVar
 
 import anyio
@@ -16,13 +17,11 @@ from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation
 from cmsapi.config import WordMap
 from cmsapi.errors import NotFoundError
-from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.doubt import Doubt
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
+from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import (
     NO_WORDS,
     Balance,
-    ChargeEvidence,
     JobHistory,
     JobKind,
     Kind,
@@ -60,7 +59,6 @@ class ArticleGeneration(Kind):
     launch_operation: ClassVar[str] = "generate_content"
     answer: ClassVar[type[Model] | None] = Generation
     balance: ClassVar[Balance | None] = Balance("ai_writing", "ai_writing")
-    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.OPTIONAL
     where_to_look: ClassVar[str] = (
         "client.contents.generation shows whether there is one; client.jobs.watch waits for it."
     )
@@ -111,29 +109,25 @@ class ArticleGeneration(Kind):
         """Read the current generation."""
         return await _current(caller, entry.target)
 
-    def judge(
-        self, entry: Entry, document: Generation | None, charges: Charges | None, words: WordMap = NO_WORDS
-    ) -> Finding:
-        """Say what the current generation of a content tells, and the usages if they can be read.
-
-        A service may show a generation that has failed no more. So usages that do not bear it out leave it unknown.
-        """
+    def judge_shown(
+        self, entry: Entry, document: Generation | None, now: datetime | None, words: WordMap = NO_WORDS
+    ) -> Finding | None:
+        """Say what the current generation of a content shows: another one than before the launch is newer."""
         if document is None:
-            return _judge_no_generation("the content has no generation", entry, charges)
+            return None
         if "baseline" not in entry.facts:
             if self.of_word(document.status, words).phase in (*_OVER, Phase.REVIEW):
                 why = f"the content has generation {document.id}, and it was not read which one it had before"
                 return Finding.unknown(why)
             why = f"generation {document.id} runs, and it was not read which one there was before"
             return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
-        if document.id is None and entry.facts["baseline"] is not None:
+        before = entry.facts["baseline"]
+        if document.id is None and before is not None:
             return Finding.unknown("the content has a generation without an identifier, which may be the one of before")
-        if document.id is not None and document.id == entry.facts["baseline"]:
-            return _judge_no_generation(f"the content still has generation {document.id}", entry, charges)
+        if document.id is not None and document.id == before:
+            return None
         why = f"the content has a new generation, {document.id}"
-        # Without charges no other user is seen.
-        ours = charges is None or (charges.since is not None and len(charges.ours(charges.since)) == len(charges.since))
-        return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=ours)
+        return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id)
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Read whether the generation is decided, has failed, or was replaced.
@@ -157,14 +151,3 @@ async def _current(caller: OperationCaller, content_id: str) -> Generation | Non
         return await caller.call(Generation, "get_generation", {"contentId": content_id})
     except NotFoundError:
         return None
-
-
-def _judge_no_generation(why: str, entry: Entry, charges: Charges | None) -> Finding:
-    if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
-        if charges.since is None:
-            return evidence.unproven(charges)
-        ours = charges.ours(charges.since)
-        # A service may show a new generation late. Then only launches that it has certainly taken explain a charge.
-        if len(ours) > len(charges.sure):
-            return evidence.unexplained(ours[0])
-    return Finding(verdict=Verdict.ABSENT, why=why)

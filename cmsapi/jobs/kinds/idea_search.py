@@ -7,29 +7,21 @@ searches for one keyword are separate requests and are never merged.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from typing import ClassVar, overload
 
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
-from cmsapi.config import WordMap
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
 from cmsapi.errors import DecodeError
-from cmsapi.jobs.kinds import evidence
-from cmsapi.jobs.kinds.evidence import Charges, Finding
-from cmsapi.jobs.kinds.kind import NO_WORDS, Balance, ChargeEvidence, JobHistory, JobKind, Kind
-from cmsapi.state.entry import Entry
+from cmsapi.jobs.kinds.kind import Balance, JobHistory, JobKind, Kind
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-
-_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 @attrs.frozen
@@ -83,7 +75,7 @@ class IdeaSearch(Kind):
     joins: ClassVar[bool] = False
     answer: ClassVar[type[Model] | None] = ContentIdeaSearch
     balance: ClassVar[Balance | None] = Balance("content_idea_search", "content_ideas_searches")
-    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.REQUIRED
+    in_usages: ClassVar[bool] = True
     where_to_look: ClassVar[str] = "client.credit_usages.list('content_idea_search') shows whether it was charged."
 
     async def read_result(
@@ -119,56 +111,3 @@ class IdeaSearch(Kind):
     def missing(self, result: ContentIdeas) -> str | None:
         """Say how many of the announced ideas there are, unless all are."""
         return None if result.complete else f"{len(result)} of {result.search.nb_content_ideas} ideas"
-
-    def judge(self, entry: Entry, document: None, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
-        """Say what the usages tell of a search.
-
-        Each search is charged when it is launched (specification 4.6). So there is one charge for each other search
-        that was taken for certain, however its keyword is written there, and one that is left over may be that of this
-        one.
-        """
-        if charges is None or charges.since is None:
-            return evidence.unproven(charges)
-        for usage in charges.ours(charges.before):
-            if _may_be_charge_of(usage, entry):
-                return evidence.from_before(usage)
-        left = charges.ours(charges.since)
-        unseen = [other for other in charges.sure if not _take(left, other)]
-        for other in charges.perhaps:
-            if not any(_may_be_named(other, each) for each in (entry, *unseen)):
-                _take(left, other)
-        if len(left) < len(unseen):
-            return Finding.unknown(
-                f"the service shows no charge yet for {len(unseen) - len(left)} searches that it has taken since"
-            )
-        alike = [usage for usage in left if _may_be_charge_of(usage, entry)]
-        others_alike = sum(any(_may_be_charge_of(usage, other) for usage in alike) for other in unseen)
-        if len(alike) <= others_alike and sum(abs(usage.amount) for usage in left) <= len(unseen):
-            return evidence.absent(charges)
-        own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
-        if own is not None:
-            return Finding.unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
-        return evidence.unexplained(left[0])
-
-
-def _may_be_named(other: Entry, search: Entry) -> bool:
-    """Tell whether the keyword of one search may be how a service writes that of another one."""
-    digests = _DIGEST.fullmatch(other.target) and _DIGEST.fullmatch(search.target)
-    return digests is not None or evidence.may_be(other.target, search.target)
-
-
-def _take(usages: list[CreditUsage], search: Entry) -> bool:
-    """Take the charge that names a search off a list, and tell whether there was one."""
-    found = next((usage for usage in usages if _is_charge_of(usage, search) and abs(usage.amount) == 1), None)
-    if found is not None:
-        usages.remove(found)
-    return found is not None
-
-
-def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
-    workspace = getattr(usage.workspace, "id", None)
-    return evidence.name_of(evidence.written(usage)) == search.target and workspace == search.facts.get("workspace")
-
-
-def _may_be_charge_of(usage: CreditUsage, search: Entry) -> bool:
-    return _DIGEST.fullmatch(search.target) is not None or evidence.may_be(evidence.written(usage), search.target)

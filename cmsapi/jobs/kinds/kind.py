@@ -19,7 +19,7 @@ from cmsapi.api.models.user import User
 from cmsapi.config import WordMap
 from cmsapi.jobs.kinds import words as meanings
 from cmsapi.jobs.kinds.doubt import Doubt, Lasting, seen_again
-from cmsapi.jobs.kinds.evidence import Charges, Finding
+from cmsapi.jobs.kinds.evidence import Finding
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.kinds.words import Words
 from cmsapi.jobs.status import Phase
@@ -68,14 +68,6 @@ class Shown(enum.Enum):
     HINT = "the job may be over"
     STATE = "its state"
     RESULT = "its state, and its whole result"
-
-
-class ChargeEvidence(enum.Enum):
-    """Say what the charges since a launch are worth as evidence of it."""
-
-    NONE = "they tell nothing"
-    OPTIONAL = "they support other evidence"
-    REQUIRED = "nothing is found out without them"
 
 
 def _is_finished(observation: Observation) -> bool:
@@ -226,8 +218,8 @@ class Kind:
     answer: ClassVar[type[Model] | None] = None
     #: The balance that a launch draws on, one credit each; None when it costs nothing.
     balance: ClassVar[Balance | None] = None
-    #: What charges are worth as evidence of a launch.
-    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.NONE
+    #: Whether usages call its target as people do: by the field `name_field`.
+    in_usages: ClassVar[bool] = False
     #: Where a person can look whether a launch happened when no evidence tells.
     where_to_look: ClassVar[str] = (
         "Look in the application whether it runs, and at client.credit_usages whether it was charged."
@@ -306,15 +298,11 @@ class Kind:
     def judge_shown(
         self, entry: Entry, document: Any, now: datetime | None, words: WordMap = NO_WORDS
     ) -> Finding | None:
-        """Say what that document tells by itself at the service's time, if that is known; None when that is nothing."""
-        return None
+        """Say what that document shows of a launch, at the service's time if that is known; None when that is nothing.
 
-    def judge(self, entry: Entry, document: Any, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
-        """Say what the document and the charges tell; the first rule that applies decides, and nothing is sent.
-
-        The charges are None when they are no evidence or cannot be read.
+        Only then the books are asked: a finding that it is unknown is the last word.
         """
-        return Finding.unknown(f"no evidence tells of the launch of a {self.name}")
+        return None
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Tell whether a launch of long ago is over, so that its entry may be deleted."""

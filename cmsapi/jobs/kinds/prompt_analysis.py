@@ -6,11 +6,8 @@ from typing import ClassVar
 
 from cmsapi.api.model import Model
 from cmsapi.api.models.keyword import Prompt
-from cmsapi.config import WordMap
 from cmsapi.jobs.kinds.analysis import Analysis
-from cmsapi.jobs.kinds.evidence import Charges, Finding
-from cmsapi.jobs.kinds.kind import NO_WORDS, JobKind
-from cmsapi.state.entry import Entry
+from cmsapi.jobs.kinds.kind import JobKind
 
 
 class PromptAnalysis(Analysis):
@@ -23,7 +20,3 @@ class PromptAnalysis(Analysis):
     name_field: ClassVar[str] = "prompt"
     launch_operation: ClassVar[str] = "analyze_prompt"
     where_to_look: ClassVar[str] = "client.prompts.get shows whether it runs; client.jobs.watch waits for it."
-
-    def judge(self, entry: Entry, document: Prompt, charges: Charges | None, words: WordMap = NO_WORDS) -> Finding:
-        """Say that nothing is left: usages do not name prompts."""
-        return Finding.unknown("the prompt shows no analysis since, and usages of credits do not name prompts")

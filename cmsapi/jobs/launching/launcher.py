@@ -23,6 +23,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import ClientClosedError, CMSError, DeadlineError, JobError, LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
+from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -37,9 +38,9 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 class Launcher:
     """Launch jobs of one client; clients that must not pay twice for the same work share their pending launches."""
 
-    def __init__(self, poller: Poller, policy: LaunchPolicy, launches: PendingLaunches) -> None:
+    def __init__(self, poller: Poller, policy: LaunchPolicy, launches: PendingLaunches, books: Books) -> None:
         self.poller: Poller = poller
-        self.reconciler: Reconciler = Reconciler(poller, policy)
+        self.reconciler: Reconciler = Reconciler(poller, policy, books)
         self._sender = Sender(self.reconciler)
         self._policy = policy
         self._launches = launches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
@@ -130,12 +130,14 @@ class LaunchPurpose:
     Args:
         take_credit: Takes one credit of the fan-out, and tells whether there was one.
         item: The batch and the key of the item, so that the journal can say so; None outside of a batch.
+        drained: Waits until all other items have ended, or wait for the same; None where no item is waited for.
         taken: The credits that it has taken; one was, before it launches.
         launches: The launches that it has begun.
     """
 
     take_credit: Callable[[], bool]
     item: tuple[str, str] | None
+    drained: Callable[[], Awaitable[None]] | None = None
     taken: int = 1
     launches: list[PendingLaunch] = attrs.field(factory=list)
 

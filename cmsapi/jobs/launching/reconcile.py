@@ -1,8 +1,8 @@
 """Reconcile a launch whose answer is lost: find out whether it happened, then adopt its job, give it up, or repeat it.
 
 This runs only under the lease of the launch, in the process that lost the answer or in the one that recovers an orphan.
-It waits until the launch can no longer arrive, reads what is there, and lets the kind judge that. It takes some
-requests, mostly one to three, and no credit.
+It waits until the launch can no longer arrive and reads what shows such launches; what shows nothing is left to the
+books. It takes some requests, mostly one to three, and no credit.
 """
 
 from __future__ import annotations
@@ -17,28 +17,24 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import (
-    APIError,
+    CMSError,
     ForbiddenError,
     JobError,
     LaunchUnknownError,
     LeaseLostError,
     NotFoundError,
-    ServerError,
     StateError,
 )
 from cmsapi.jobs.errors import UNUSABLE_ID, sent_times, unknown_launch
 from cmsapi.jobs.job import job_of
 from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
-from cmsapi.jobs.kinds.kind import ChargeEvidence
-from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.charges import ChargeReader
+from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
-from cmsapi.state.entry import Entry
 from cmsapi.transport.call import being_cancelled
 from cmsapi.transport.caller import OperationCaller
 
@@ -51,6 +47,7 @@ STAYS_APART = (
 )
 # Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
 COMMITS = 60.0
+_A_MOMENT = 1.0
 # No program waits for longer; an entry that asks for more is damaged.
 _LONGEST_SETTLE = 86_400.0
 
@@ -58,12 +55,12 @@ _LONGEST_SETTLE = 86_400.0
 class Reconciler:
     """Settle launches without an answer; it also holds what the launches of one client have in common."""
 
-    def __init__(self, poller: Poller, policy: LaunchPolicy) -> None:
+    def __init__(self, poller: Poller, policy: LaunchPolicy, books: Books) -> None:
         self.poller: Poller = poller
         self.policy: LaunchPolicy = policy
         self.journal: LaunchJournal = poller.journal
         self.caller: OperationCaller = poller.poll_settings.caller
-        self.charges: ChargeReader = ChargeReader(self.caller, self.journal)
+        self.books: Books = books
 
     def check_join(
         self,
@@ -109,6 +106,10 @@ class Reconciler:
             hooks(LaunchLost(kind=entry.kind, target=entry.target, reason=launch.said, settles_in=wait))
         try:
             finding = await self._find_out(launch)
+            if finding.verdict is Verdict.UNKNOWN and launch.purpose is not None and launch.purpose.drained is not None:
+                # Asking again is cheap then, and what was launched meanwhile is better known.
+                await launch.purpose.drained()
+                finding = await self._read(launch)
         except (Exception, asyncio.CancelledError) as error:
             if launch.cause is None:
                 raise
@@ -126,7 +127,7 @@ class Reconciler:
                 )
             )
         if finding.verdict is Verdict.LAUNCHED:
-            return await self._adopt(launch.record, finding)
+            return await self.adopt(launch.record, finding)
         if finding.verdict is Verdict.UNKNOWN:
             await self.give_up(launch, finding.why, launch.said)
         return finding.verdict
@@ -147,6 +148,7 @@ class Reconciler:
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
                 await self.journal.write(record, status=SENDING, facts=facts)
                 return
+            self.books.note_unknown(record.entry)
             if launch.callers:
                 await self.journal.record_unknown(record, why)
             # The last caller may have gone meanwhile.
@@ -222,10 +224,11 @@ class Reconciler:
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
         return unknown_launch(kind.name, launch.request.target, evidence)
 
-    async def _adopt(self, record: Record, finding: Finding) -> TrackedJob:
+    async def adopt(self, record: Record, finding: Finding) -> TrackedJob:
         """Track the job of a launch that happened although its answer is lost."""
         await self.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
         job = self.poller.take_over(record)
+        self.books.note_taken(record.entry, answered=False)
         job.adopted, job.history.saw_running = not finding.ours, finding.running
         return job
 
@@ -237,21 +240,14 @@ class Reconciler:
         Raises:
             CMSError: The service or the state could not be read; nothing is known.
         """
-        entry, own = launch.record.entry, launch.cause is not None
-        await asyncio.sleep(max(0.0, self._settles_in(launch)))
-        if entry.served_at is None and own:
-            # The launch was the first request: the next answer tells the service's time, also of then.
-            await self.caller.call(User, "get_me")
-            if (served := self.caller.pipeline.clock.at(launch.left_at)) is not None:
-                entry = attrs.evolve(entry, served_at=served.timestamp())
-        try:
-            finding = await self._read(entry)
-        except (ForbiddenError, NotFoundError) as refusal:
-            return Finding.unknown(f"what would tell cannot be read ({refusal.status})")
-        if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
-            # That holds for the last attempt only.
-            return Finding.unknown(str(doubt))
-        return attrs.evolve(finding, served_at=entry.served_at)
+        loop = asyncio.get_running_loop()
+        settled_at = loop.time() + self._settles_in(launch)
+        # Others may have been launched just now, or are about to be answered.
+        await asyncio.sleep(min(_A_MOMENT, max(0.0, settled_at - loop.time())))
+        await self.books.learn(self.caller, launch.request.kind)
+        await asyncio.sleep(max(0.0, settled_at - loop.time()))
+        await self._date(launch)
+        return await self._read(launch)
 
     def _settles_in(self, launch: PendingLaunch) -> float:
         """Return seconds until a launch can no longer arrive."""
@@ -271,22 +267,55 @@ class Reconciler:
         # A clock that was set back says nothing.
         return settle - gone if gone >= 0 else settle
 
-    async def _read(self, entry: Entry) -> Finding:
-        """Read the evidence, the cheapest first, and have the kind judge it."""
-        kind = KINDS[entry.kind]
-        document = await kind.read_evidence(self.caller, entry)
-        latest = self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
-        if (shown := kind.judge_shown(entry, document, latest, self.caller.words)) is not None:
-            return shown
-        if kind.balance is None or kind.charge_evidence is ChargeEvidence.NONE:
-            return kind.judge(entry, document, None, self.caller.words)
-        optional = kind.charge_evidence is ChargeEvidence.OPTIONAL
-        if "mark" not in entry.facts and not optional:
-            return Finding.unknown("no balance was read before the launch")
+    async def _date(self, launch: PendingLaunch) -> None:
+        """Find out when a launch was sent on the service's clock, if that was not known yet; one request at most."""
+        record, clock = launch.record, self.caller.pipeline.clock
+        if record.entry.served_at is None and launch.cause is not None:
+            # The launch was the first request: the next answer tells the service's time, also of then.
+            if clock.at(launch.left_at) is None:
+                await self.caller.call(User, "get_me")
+            if (served := clock.at(launch.left_at)) is not None:
+                record.entry = attrs.evolve(record.entry, served_at=served.timestamp())
+
+    async def _read(self, launch: PendingLaunch) -> Finding:
+        """Read what shows such launches, and the books when it shows nothing."""
+        entry = launch.record.entry
         try:
-            charges = await self.charges.read(entry, kind.balance)
-        except APIError as refusal:
-            if not optional or isinstance(refusal, ServerError):
-                raise
-            return kind.judge(entry, document, None, self.caller.words)
-        return kind.judge(entry, document, charges, self.caller.words)
+            shown, lost = await self.look(launch)
+            finding = shown or await self.books.judge(self.caller, entry, lost)
+        except (ForbiddenError, NotFoundError) as refusal:
+            return Finding.unknown(f"what would tell cannot be read ({refusal.status})")
+        if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
+            # That holds for the last attempt only.
+            return Finding.unknown(str(doubt))
+        return attrs.evolve(finding, served_at=entry.served_at)
+
+    async def look_after_failure(self, launch: PendingLaunch) -> Finding:
+        """Say what tells of a launch that the service has answered with its own failure: absent unless that is shown.
+
+        The specification says to repeat it, so that no proof is needed, and what cannot be read shows nothing.
+        """
+        try:
+            await self._date(launch)
+            shown, lost = await self.look(launch)
+            if shown is None and await self.books.shows_charge(self.caller, launch.record.entry, lost):
+                return Finding.unknown("the books show a charge that may be its own")
+        except CMSError as error:
+            logger.debug("it could not be read whether a launch happened after a failure of the service: %s", error)
+            shown = None
+        if shown is None:
+            return Finding(verdict=Verdict.ABSENT, why="the service failed, and nothing shows a launch")
+        return attrs.evolve(shown, served_at=launch.record.entry.served_at)
+
+    async def look(self, launch: PendingLaunch) -> tuple[Finding | None, str | None]:
+        """Read what shows such launches; return what it shows, and how usages call what was launched."""
+        kind, caller, entry = launch.request.kind, self.caller, launch.record.entry
+        document = await kind.read_evidence(caller, entry)
+        latest = caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
+        shown = kind.judge_shown(entry, document, latest, caller.words)
+        if shown is not None and shown.verdict is Verdict.LAUNCHED and kind.in_review:
+            shown = attrs.evolve(shown, ours=shown.ours and await self.books.only_ours_since(caller, entry))
+        if not kind.in_usages:
+            return shown, None
+        name = launch.request.target if kind.polled_by_id else getattr(document, kind.name_field, None)
+        return shown, name

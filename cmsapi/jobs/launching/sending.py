@@ -1,7 +1,8 @@
 """Send one launch: write it down, send it, and settle it when its answer is lost.
 
-Only what was certainly not executed (429, or nothing sent) is repeated at once. After a 5xx, a lost answer or an
-unreadable one the launch is settled first (`reconcile`).
+Only what was certainly not executed (429, or nothing sent) is repeated at once. A failure that the service itself
+reports (500, 503) is repeated with backoff while nothing shows that it was launched or charged (specification 7). After
+any other 5xx, a lost answer or an unreadable one the launch is settled first (`reconcile`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 import attrs
 
 from cmsapi.api.model import Model
+from cmsapi.api.models.user import User
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import (
     APIError,
@@ -24,11 +26,12 @@ from cmsapi.errors import (
     LaunchUnknownError,
     LeaseLostError,
     OutOfCreditsError,
+    ServerError,
     StateError,
 )
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory, Kind, job_before
+from cmsapi.jobs.kinds.kind import JobHistory, Kind, job_before
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
@@ -37,9 +40,12 @@ from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.requests import expand
+from cmsapi.transport.retry import backoff, longest_retry_after
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
+# The failures that the service itself reports (specification 7); gateways answer in other words.
+_OWN_FAILURES = {500: "internal_error", 503: "service_unavailable"}
 # Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
 _LAST_BYTES = 5.0
 
@@ -52,6 +58,9 @@ class Sender:
         self._poller = reconciler.poller
         self._journal = reconciler.journal
         self._caller = reconciler.caller
+        self._books = reconciler.books
+        # One launch of the client at a time reads the balances. Others wait as long as their own settings say.
+        self._reading = asyncio.Lock()
 
     async def run(self, launch: PendingLaunch) -> TrackedJob:
         """Write a launch down and send it, or find the job that runs in its place."""
@@ -97,12 +106,25 @@ class Sender:
         request, record = launch.request, launch.record
         kind = request.kind
         baseline = await kind.read_baseline(self._caller, request.target)
-        if kind.charge_evidence is not ChargeEvidence.NONE and not self._journal.balances.fresh:
+        if (kind.in_usages or kind.in_review) and not self._journal.balances.fresh:
             # A launch that cannot be sent is refused before anything is read for it.
             expand(self._caller.operations[kind.launch_operation].path, request.path)
-            await self._reconciler.charges.read_balances()
+            await self._read_balances()
         if baseline:
             record.entry = attrs.evolve(record.entry, facts={**record.entry.facts, **baseline})
+
+    async def _read_balances(self) -> None:
+        """Read the balances before a launch; without an answer the launch goes on."""
+        balances = self._journal.balances
+        if balances.known and self._reading.locked():
+            return
+        options = CallOptions(priority=Priority.LAUNCH, max_attempts=1 if balances.known else 2)
+        try:
+            async with self._reading:
+                if not balances.fresh:
+                    await self._caller.call(User, "get_me", options=options)
+        except Exception as error:
+            logger.debug("the balances could not be read before a launch: %s", error)
 
     async def _send(self, launch: PendingLaunch) -> TrackedJob:
         """Send a launch until its job is known, it is refused, or it must not be repeated."""
@@ -116,7 +138,8 @@ class Sender:
         while True:
             launch.attempts += 1
             try:
-                call = await caller.exchange(operation, request.path, body=request.body, options=options)
+                async with self._books.turn():
+                    call = await caller.exchange(operation, request.path, body=request.body, options=options)
                 return await self._taken(launch, call)
             except LaunchUnknownError:
                 raise
@@ -136,11 +159,19 @@ class Sender:
                     # Attempts in doubt before it count all the same.
                     launch.give_back(1)
                 raise
-            if echo:
-                launch.discount()
-            launch.repeatable = not echo and launch.attempts < caller.pipeline.retry.max_attempts
-            if (job := await self._settle(launch, cause)) is not None:
+            if (job := await self._after(launch, cause, echo=echo)) is not None:
                 return job
+
+    async def _after(self, launch: PendingLaunch, cause: Exception, *, echo: bool) -> TrackedJob | None:
+        """Find out what became of an attempt without a clear answer; return its job, or None to send it again."""
+        if isinstance(cause, ServerError) and _OWN_FAILURES.get(cause.status) == cause.code:
+            found = await self._after_failure(launch, cause)
+            if found is not Verdict.UNKNOWN:
+                return found if isinstance(found, TrackedJob) else None
+        if echo:
+            launch.discount()
+        launch.repeatable = not echo and launch.attempts < self._caller.pipeline.retry.max_attempts
+        return await self._settle(launch, cause)
 
     async def _taken(self, launch: PendingLaunch, call: Call) -> TrackedJob:
         """Read the answer to a launch that the service has taken, and track its job."""
@@ -171,6 +202,10 @@ class Sender:
         job = TrackedJob(kind, kind.job_target(launch.request.target, job_id), history, poller.poll_settings)
         record.bind(job)
         poller.registry.add(job)
+        self._books.note_taken(record.entry, answered=True)
+        if self._journal.state.shared and launch.policy.baseline == "read":
+            # The state keeps it for all that come later.
+            poller.tasks.start(self._books.learn(self._caller, kind))
         return job
 
     async def _refused(self, launch: PendingLaunch, refusal: Exception) -> None:
@@ -184,6 +219,34 @@ class Sender:
         launch.permit, launch.cause, launch.repeatable = None, refusal, False
         if (earlier := launch.record.entry.facts.get("doubt")) is not None:
             await self._reconciler.give_up(launch, str(earlier), str(refusal))
+
+    async def _after_failure(self, launch: PendingLaunch, failure: ServerError) -> TrackedJob | Verdict:
+        """Wait after a failure that the service itself reports, and look whether it has launched all the same.
+
+        Returns:
+            The job that it has launched; `ABSENT` to send the launch again; `UNKNOWN` if something shows a charge.
+
+        Raises:
+            ServerError: Nothing was launched or charged, and it was sent as often as the settings allow.
+            LaunchUnknownError: An attempt before that one may have been charged.
+        """
+        retry, rng = self._caller.pipeline.retry, self._caller.pipeline.rng
+        launch.cause = failure
+        last = launch.attempts >= retry.max_attempts or (failure.retry_after or 0.0) > longest_retry_after(retry)
+        if not last:
+            await asyncio.sleep(backoff(retry, launch.attempts, failure.retry_after, rng))
+        finding = await self._reconciler.look_after_failure(launch)
+        if finding.verdict is Verdict.LAUNCHED:
+            return await self._reconciler.adopt(launch.record, finding)
+        if finding.verdict is Verdict.UNKNOWN:
+            return Verdict.UNKNOWN
+        if last or not launch.callers:
+            failure.attempts, failure.in_doubt = launch.attempts, False
+            await self._refused(launch, failure)
+            raise failure
+        launch.discount()
+        launch.permit = None
+        return Verdict.ABSENT
 
     async def _settle(self, launch: PendingLaunch, cause: Exception) -> TrackedJob | None:
         """Find out whether a launch happened; return its job, or None to send it again.

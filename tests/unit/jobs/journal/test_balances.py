@@ -6,12 +6,12 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import pytest
 
 from cmsapi.api.models.user import Credits, Organization, User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.analysis import CREDITS
-from cmsapi.jobs.kinds.evidence import is_after
 from cmsapi.state.entry import Entry
 
 pytestmark = pytest.mark.looptime
@@ -75,12 +75,10 @@ async def test_marks_of_one_process_have_an_order() -> None:
     first, same = launch(balances), launch(balances)
     balances.saw(user(8), 1.0)
     later = launch(balances)
-    mark = first.facts["mark"]
-    assert [is_after(each, mark) for each in (same, later, launch(stranger))] == [True, True, None]
-    assert is_after(first, later.facts["mark"]) is False
-    assert is_after(launch(BalanceReadings()), mark) is None
-    assert is_after(first, None) is None
-    assert is_after(first, "nonsense") is None
+    numbers = [balances.number_of(each) for each in (first, same, later, launch(stranger), launch(BalanceReadings()))]
+    assert numbers == [1, 1, 2, None, None]
+    assert balances.number == 2
+    assert balances.number_of(attrs.evolve(first, facts={"mark": "nonsense"})) is None
 
 
 async def test_a_slow_answer_is_no_news() -> None:
@@ -111,11 +109,3 @@ async def test_a_service_may_show_no_balance() -> None:
     balances = BalanceReadings()
     balances.saw(user(credits=None), 0.0)
     assert launch(balances).facts["balance"] is None
-
-
-async def test_the_memory_is_bounded() -> None:
-    """The newest thousand launches are remembered."""
-    balances = BalanceReadings()
-    for number in range(1100):
-        balances.memory.append(Entry(kind="idea_search", target=str(number), asked_at=0.0))
-    assert [balances.memory[0].target, balances.memory[-1].target, len(balances.memory)] == ["100", "1099", 1000]

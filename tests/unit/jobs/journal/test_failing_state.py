@@ -16,7 +16,7 @@ from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
 from cmsapi.state.entry import Entry, Lease
 from tests.support.jobs import box, client_of
-from tests.support.launches import leave, open_entries, posts, scope, sent
+from tests.support.launches import leave, open_entries, posts, rely_on_books, scope, sent
 from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
@@ -162,7 +162,7 @@ async def test_doubt_that_cannot_be_written_down_is_told() -> None:
             await launching
         evidence = caught.value.evidence
         assert evidence["open"] == STAYS_OPEN
-        assert "the prompt shows no analysis since" in evidence["found"]
+        assert "usages do not tell which prompt_analysis" in evidence["found"]
         assert "no whole answer" in evidence["said"]
         failing_state.fails = ()
         await asyncio.sleep(30.0)
@@ -222,6 +222,7 @@ async def test_what_did_not_happen_is_told_although_it_cannot_be_deleted() -> No
     """A launch that is found absent is told as such, whatever becomes of its entry."""
     sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
     failing_state = failing()
+    await rely_on_books(sandbox)
     retry = cmsapi.RetryPolicy(max_attempts=1)
     async with client_of(sandbox, launch=LaunchPolicy(settle=5.0), retry=retry) as client:
         await client.me()

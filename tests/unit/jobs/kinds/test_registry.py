@@ -11,7 +11,7 @@ import pytest
 import cmsapi
 from cmsapi.api.operations import Replay
 from cmsapi.jobs import JobKind
-from cmsapi.jobs.kinds.kind import ChargeEvidence, Kind
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 
 PACKAGE = Path(cmsapi.__file__).parent
@@ -65,10 +65,9 @@ def test_operations_of_a_kind_exist(kind: Kind) -> None:
 
 @each_kind
 def test_what_costs_a_credit_names_its_balance(kind: Kind) -> None:
-    """A paid launch has a balance; without one, charges are no evidence."""
+    """A paid launch has a balance, and only what is paid for stands in usages."""
     assert (kind.balance is not None) is bool(kind.launch_operation)
-    if kind.balance is None:
-        assert kind.charge_evidence is ChargeEvidence.NONE
+    assert kind.balance is not None or not kind.in_usages
 
 
 def test_each_paid_operation_has_its_kind() -> None:

@@ -811,7 +811,7 @@ def cancelled(*_: object) -> Any:
 
 async def test_a_hook_or_listener_that_raises_a_cancellation_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """A plain function is never where a task is cancelled: what it raises is logged, and the work goes on."""
-    sandbox = box(10.0, rules=[Fault(match="POST */atomic", drop=True)])
+    sandbox = box(10.0, rules=[Fault(match="POST */atomic", status=503)])
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox, hooks=[cancelled]) as client:
         job = await client.contents.generate(content_id)

@@ -12,7 +12,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.sandbox import Fault, Limits
 from tests.support.jobs import box, client_of
-from tests.support.launches import leave, open_entries, posts, sent
+from tests.support.launches import leave, open_entries, posts, rely_on_books, sent
 
 pytestmark = pytest.mark.looptime
 
@@ -24,6 +24,7 @@ DEADLINE = cmsapi.Timeouts(deadline=10.0)
 async def test_a_lost_answer_is_told_by_the_deadline(when: Any) -> None:
     """The caller need not wait until the launch can no longer arrive; the next launch joins it, and it is paid once."""
     sandbox = box(300.0, rules=[Fault(match="POST *analyze", drop=True, when=when)])
+    await rely_on_books(sandbox)
     loop, keyword_id = asyncio.get_running_loop(), sandbox.keyword_ids[0]
     async with client_of(sandbox, timeouts=DEADLINE) as client:
         await client.me()
@@ -43,6 +44,7 @@ async def test_a_lost_answer_is_told_by_the_deadline(when: Any) -> None:
 async def test_nothing_is_sent_again_after_the_deadline() -> None:
     """A launch that is found absent when no caller waits any more is not repeated, and leaves nothing."""
     sandbox = box(30.0, rules=[Fault(match="POST *analyze", drop=True)])
+    await rely_on_books(sandbox)
     async with client_of(sandbox, timeouts=DEADLINE) as client:
         await client.me()
         with pytest.raises(cmsapi.LaunchUnknownError):
@@ -70,6 +72,7 @@ async def test_what_stays_unknown_without_a_caller_stays_in_the_journal() -> Non
 async def test_the_deadline_spans_all_attempts() -> None:
     """Each repeat does not start a deadline of its own."""
     sandbox = box(30.0, rules=[Fault(match="POST *analyze", status=502, times=None)])
+    await rely_on_books(sandbox)
     loop, policy = asyncio.get_running_loop(), LaunchPolicy(settle=4.0)
     async with client_of(sandbox, timeouts=DEADLINE, launch=policy) as client:
         await client.me()

@@ -8,6 +8,7 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fault, Fixed, Sandbox
+from tests.support.launches import rely_on_books
 from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
@@ -31,8 +32,9 @@ async def test_a_search_that_did_not_arrive_is_sent_again() -> None:
     """The only charge since is that of another search, which is known by name: the lost one was not launched."""
     sandbox = box("before")
     async with client_of(sandbox) as client:
+        await rely_on_books(sandbox)
         await begun(client)
-        known = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        known = await client.content_ideas.search(sandbox.workspace_id, "boots")
         await asyncio.sleep(1.0)
         lost = await client.content_ideas.search(sandbox.workspace_id, "tents")
         assert known.id != lost.id

@@ -18,7 +18,7 @@ from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.entry import Entry
 from tests.support.jobs import Spoiling, box, changed, client_of, polls
-from tests.support.launches import NeverConnected, open_entries, posts, spent
+from tests.support.launches import NeverConnected, open_entries, posts, rely_on_books, spent
 
 pytestmark = pytest.mark.looptime
 
@@ -65,6 +65,7 @@ class Silent:
 async def test_each_attempt_is_written_down_before_it_leaves() -> None:
     """When it left, for how long it may arrive, how often it left, and which balance was known before."""
     sandbox = box(60.0, latency=(1.0, 1.0), rules=[Fault(match="POST *analyze", drop=True)])
+    await rely_on_books(sandbox)
     async with client_of(sandbox, launch=LaunchPolicy(settle=20.0)) as client:
         await client.me()
         launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
@@ -108,13 +109,13 @@ async def test_an_attempt_that_was_not_executed_is_taken_back() -> None:
 
 
 async def test_a_generation_is_written_down_with_the_one_before_it() -> None:
-    """A launch that did not arrive is told from the generation that the content had, and is sent again."""
+    """A launch at which the service failed is told from the generation that the content had, and is sent again."""
     sandbox = box(5.0)
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
         first = await client.contents.generate(content_id)
         await (await first).confirm()
-        sandbox.add_fault(Fault(match="POST *atomic", drop=True))
+        sandbox.add_fault(Fault(match="POST *atomic", status=503))
         second = await client.contents.generate(content_id)
         assert (await only_entry(sandbox)).facts["baseline"] == first.id
         assert second.id != first.id
@@ -210,17 +211,38 @@ async def test_a_launch_is_joined_while_the_time_of_its_request_ends() -> None:
 
 async def test_a_launch_that_never_arrives_is_given_up() -> None:
     """After as many attempts as the policy allows the error says that nothing was charged, and why it was in doubt."""
-    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=503, times=3)])
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=502, times=3)])
+    await rely_on_books(sandbox)
     first, second = sandbox.keyword_ids[:2]
     policy = LaunchPolicy(settle=5.0, max_credits=1)
     async with client_of(sandbox, retry=cmsapi.RetryPolicy(max_attempts=3), launch=policy) as client:
         with pytest.raises(cmsapi.JobError, match=NOTHING_HAPPENED) as caught:
             await client.keywords.analyze(first)
         assert not isinstance(caught.value, cmsapi.LaunchUnknownError)
-        assert isinstance(caught.value.__cause__, cmsapi.ServiceUnavailableError)
+        assert isinstance(caught.value.__cause__, cmsapi.BadGatewayError)
         assert (posts(sandbox), await open_entries(sandbox)) == (3, {})
         # It does not count as paid.
         await client.keywords.analyze(second)
+    assert (posts(sandbox), spent(sandbox)) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(500, cmsapi.InternalServerError), (503, cmsapi.ServiceUnavailableError)], ids=str
+)
+async def test_the_failures_of_the_service_itself_are_repeated_with_backoff(status: int, kind: type) -> None:
+    """They are no doubt: after the last attempt the error is that of the status, and nothing counts as paid."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=status, times=3)])
+    retry, policy = cmsapi.RetryPolicy(max_attempts=3, base=1.0, cap=4.0), LaunchPolicy(max_credits=1)
+    async with client_of(sandbox, retry=retry, launch=policy) as client:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(kind) as caught:
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert asyncio.get_running_loop().time() - began < 5.0
+        error = caught.value
+        assert isinstance(error, cmsapi.ServerError)
+        assert (error.in_doubt, error.attempts, error.request_id is None) == (False, 3, False)
+        assert (posts(sandbox), await open_entries(sandbox)) == (3, {})
+        await client.keywords.analyze(sandbox.keyword_ids[0])
     assert (posts(sandbox), spent(sandbox)) == (4, 1)
 
 

@@ -16,6 +16,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
 from tests.support.jobs import Spoiling, box, client_of
+from tests.support.launches import rely_on_books
 
 pytestmark = pytest.mark.looptime
 
@@ -144,13 +145,12 @@ async def test_the_settle_time_begins_when_the_launch_leaves() -> None:
 
 
 @pytest.mark.parametrize("how", [{"drop": True}, {"status": 502}, {"status": 503}], ids=str)
-@pytest.mark.parametrize(
-    "behaviour", [{}, *CLOCKS[:-3], {"usage_keyword": ("lower", "cut")}, {"order": "oldest"}], ids=str
-)
+@pytest.mark.parametrize("behaviour", [{}, *CLOCKS[:3], {"usage_keyword": ("nfc",)}, {"order": "oldest"}], ids=str)
 async def test_what_did_not_happen_is_sent_again(behaviour: dict[str, Any], how: dict[str, Any]) -> None:
     """A launch that failed before its effect is found absent among others, whatever clocks and usages are like."""
     rules = [Fault(match=match, when="before", between=(100.0, 1e9), **how) for match in (SEARCH, ANALYSE)]
     sandbox = box(30.0, behaviour=Behaviour(**behaviour), rules=rules)
+    await rely_on_books(sandbox)
     async with client_of(sandbox) as client:
         await client.me()
         for number in range(3):
@@ -187,7 +187,7 @@ async def test_what_is_launched_without_a_balance_is_not_found_absent() -> None:
     async with client_of(sandbox, launch=LaunchPolicy(baseline="none")) as client:
         with pytest.raises(cmsapi.LaunchUnknownError) as caught:
             await client.content_ideas.search(sandbox.workspace_id, "tents")
-    assert caught.value.evidence["found"].startswith("no balance was read before the launch")
+    assert caught.value.evidence["found"].startswith("the balance was not read before the launch")
     assert [entry.operation for entry in sandbox.ledger][:1] == ["start_content_idea_search"]
 
 
@@ -222,15 +222,16 @@ async def test_a_stranger_with_our_key_leaves_it_unknown() -> None:
             await client.content_ideas.search(sandbox.workspace_id, "tents")
 
 
-async def test_a_colleague_explains_a_charge() -> None:
-    """What another user of the organisation has paid is not the lost launch."""
+async def test_a_colleague_leaves_it_unknown() -> None:
+    """What another user of the organisation seems to have paid may be the lost launch under another name."""
     sandbox = box(rules=[lost(SEARCH, when="before", between=(10.0, 1e9))])
     async with client_of(sandbox) as client, client_of(sandbox, api_key=sandbox.member_key) as colleague:
         await client.me()
         await colleague.content_ideas.search(sandbox.workspace_id, "tents")
         await asyncio.sleep(20.0)
-        await client.content_ideas.search(sandbox.workspace_id, "tents")
-    assert len(sandbox.ledger.launches()) == 2
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 1
 
 
 async def test_credits_that_were_bought_meanwhile_leave_it_unknown() -> None:
@@ -312,6 +313,7 @@ async def test_a_list_without_end_is_read_for_a_while() -> None:
 async def test_the_error_counts_what_was_sent() -> None:
     """After a second attempt it says how many launches were sent, and how many credits they may have cost."""
     sandbox = box(rules=[lost(SEARCH, when="before"), lost(SEARCH)])
+    await rely_on_books(sandbox)
     async with client_of(sandbox) as client:
         await client.me()
         with pytest.raises(cmsapi.LaunchUnknownError) as caught:

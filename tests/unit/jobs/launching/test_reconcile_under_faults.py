@@ -15,7 +15,7 @@ from cmsapi.jobs import Job
 from cmsapi.sandbox import Fault, Fixed, Sandbox
 from cmsapi.state.entry import Lease
 from tests.support.jobs import box, client_of
-from tests.support.launches import leave, open_entries, scope, sent, state
+from tests.support.launches import leave, open_entries, rely_on_books, scope, sent, state
 
 pytestmark = pytest.mark.looptime
 
@@ -106,6 +106,7 @@ async def test_the_charge_of_a_twin_is_no_proof() -> None:
 async def test_what_was_not_launched_is_no_credit_of_the_policy() -> None:
     """A launch of which it was found out each time that it did not happen leaves its credit to the next one."""
     sandbox = box(30.0, rules=[Fault(match="POST */analyze", status=502, times=None)])
+    await rely_on_books(sandbox)
     async with client_of(sandbox, launch=LaunchPolicy(max_credits=1, settle=1.0)) as client:
         await client.me()
         with pytest.raises(cmsapi.JobError, match="nothing was launched or charged"):

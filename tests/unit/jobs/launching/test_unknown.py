@@ -38,7 +38,7 @@ async def test_a_doubt_tells_when_the_launch_was_asked_for(asked: float, told: f
         "analyze_prompt",
         "the process that sent it ended before its answer",
     )
-    assert "usages of credits do not name prompts" in evidence["found"]
+    assert "usages do not tell which prompt_analysis" in evidence["found"]
 
 
 async def test_a_function_that_decides_is_shown_the_doubt() -> None:

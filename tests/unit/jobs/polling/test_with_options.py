@@ -15,6 +15,7 @@ from cmsapi.api.operations import OPERATIONS
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.sandbox import Fault, Sandbox
 from tests.support.jobs import box, client_of
+from tests.support.launches import rely_on_books
 
 pytestmark = pytest.mark.looptime
 
@@ -61,6 +62,7 @@ async def use(copy: cmsapi.Client, sandbox: Sandbox, token: str) -> None:
 async def test_a_copy_with_absurd_settings_changes_nothing(first: bool) -> None:
     """Whatever a copy was asked to do, the original's calls, launches and waits take what they always take."""
     sandbox = box(30.0, latency=(0.05, 0.05))
+    await rely_on_books(sandbox)
     loop = asyncio.get_running_loop()
     async with client_of(sandbox) as client:
         token = (await client.keywords.analyze(sandbox.keyword_ids[2])).token
@@ -165,6 +167,7 @@ async def test_a_copy_that_joins_takes_nothing_over() -> None:
 async def test_the_original_finds_out_what_became_of_a_copys_launch() -> None:
     """When a copy's deadline cuts off the launch that the original has joined, that one finds out and pays once."""
     sandbox = box(30.0, latency=(1.0, 1.0))
+    await rely_on_books(sandbox)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
         # Evidence rests on the service's clock, which an answer tells.

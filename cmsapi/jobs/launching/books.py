@@ -1,0 +1,515 @@
+"""The books of the service: balances and usages, which tell whether a launch without an answer was paid for.
+
+They are counted, and nothing is attributed. A launch is *absent* only if the books balance one for one: each credit
+that left the balance since it was read before the launch has one usage, each of these is that of one launch that the
+service has taken, by its exact name, and each such launch has one. Neither times nor other spellings explain a usage
+away, and one that may be the launch's own leaves it unknown.
+
+Books prove an absence only where they were seen to show a presence: that is the *control*. It is known of a kind once a
+launch was seen in balance and usages, by its name, a few seconds after its answer and while its job was open: then a
+service books such launches at once, and under which user. The state keeps that, and forgets it when a launch that was
+certainly taken is missing.
+
+The books are read while no launch is in flight: new launches wait for these two or three requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import unicodedata
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.user import User
+from cmsapi.errors import CMSError
+from cmsapi.jobs.journal.balances import BalanceReadings
+from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.kinds.evidence import Finding, Verdict, is_digest, name_of
+from cmsapi.jobs.kinds.kind import Balance, Kind
+from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.jobs.polling.registry import JobRegistry
+from cmsapi.jobs.tracked import INTENT, UNKNOWN
+from cmsapi.state.entry import Entry
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+#: Seconds after its answer within which the books have to show a launch to be relied on.
+PROMPT = 5.0
+_MOST_PAGES = 10
+# Seconds for which a reading waits for the launches in flight; one that hangs for longer counts as one in doubt.
+_PATIENCE = 5.0
+# Seconds for which launches wait for a reading at most.
+_LONGEST_READING = 10.0
+# Seconds between readings of books that do not balance.
+_PAUSES = (0.0, 1.0, 3.0)
+# What was asked for so long before a launch counts no more among the launches that may be charged since.
+_LONG_BEFORE = 600.0
+# For so long it is not relied on what was not so once.
+_FORGOTTEN_FOR = 86_400.0
+# So many keywords are read in one go to know how usages call them, and so many launches are remembered.
+_MOST_NAMES = 50
+_LARGEST_MEMORY = 1000
+
+
+@attrs.frozen
+class Taken:
+    """Hold a launch that the service has certainly taken.
+
+    Args:
+        entry: Its entry in the journal.
+        at: Loop time at which that was known.
+        answered: Whether its answer said so just then; what was found later is older than it seems.
+    """
+
+    entry: Entry
+    at: float
+    answered: bool
+
+
+@attrs.frozen
+class Reading:
+    """Hold what the books said once.
+
+    Args:
+        number: Which reading of the balances of this process it is.
+        began: Loop time at which it began.
+        ended: Loop time at which it ended.
+        balance: The credits that were left, or None where the service does not show them.
+        usages: The newest usages, the newest first; None where they cannot be counted.
+        whole: Whether these are all usages.
+        taken: The launches that the service had certainly taken by then, as far as this process knows.
+        user: Identifier of the user of the key, or None.
+    """
+
+    number: int
+    began: float
+    ended: float
+    balance: int | None
+    usages: tuple[CreditUsage, ...] | None
+    whole: bool = False
+    taken: tuple[Taken, ...] = ()
+    user: str | None = None
+
+    def reaches(self, then: int) -> bool:
+        """Tell whether the usages lead back to an earlier balance, as far as they can."""
+        spent = 0 if self.usages is None else sum(abs(usage.amount) for usage in self.usages[:-1])
+        return self.usages is None or self.whole or self.balance is None or spent >= then - self.balance
+
+    def since(self, then: int) -> tuple[tuple[CreditUsage, ...], CreditUsage | None] | None:
+        """Return the newest usages, which add up to what left the balance since an earlier one, and the one before.
+
+        It is None where they do not add up to that exactly.
+        """
+        if self.usages is None or self.balance is None:
+            return None
+        left = then - self.balance
+        for place, usage in enumerate(self.usages):
+            if left <= 0:
+                return (self.usages[:place], usage) if left == 0 else None
+            left -= abs(usage.amount)
+        return (self.usages, None) if left == 0 and self.whole else None
+
+
+@attrs.frozen
+class Span:
+    """Hold what happened to one balance since it was read before a launch.
+
+    Args:
+        usages: The usages since; they add up to the credits that left it.
+        before: The usage before those, None without one.
+        then: The balance before the launch.
+        taken: How usages call the launches that the service has certainly taken since; None where that is not known.
+        others: The same of launches that it may have taken since: in doubt, in flight, or of other processes.
+    """
+
+    usages: Sequence[CreditUsage]
+    before: CreditUsage | None
+    then: int
+    taken: Sequence[str | None] = ()
+    others: Sequence[str | None] = ()
+
+    @property
+    def imbalance(self) -> str | None:
+        """Say why the usages are not those of the launches, one for one; None when they are."""
+        if self.before is not None and self.before.remaining_credits != self.then:
+            return f"usage {self.before.id} does not lead to the balance of {self.then} before the launch"
+        missing, spare = Counter(self.taken), Counter(self.others)
+        for usage in self.usages:
+            name = written(usage)
+            if abs(usage.amount) != 1:
+                return f"usage {usage.id} is of {usage.amount} credits, and a launch costs one"
+            if name is not None and missing[name] > 0:
+                missing[name] -= 1
+            elif name is not None and spare[name] > 0:
+                spare[name] -= 1
+            else:
+                return f"usage {usage.id} is that of no launch that is known here"
+        if unseen := (+missing).total():
+            return f"{unseen} launches that the service has taken since then have no usage by their names"
+        return None
+
+
+@attrs.frozen
+class Control:
+    """Hold how a service was seen to book launches of a kind.
+
+    Args:
+        within: Seconds after its answer at which one was there.
+        user: Identifier of the user under whom it stood, or None.
+    """
+
+    within: float
+    user: str | None = None
+
+
+def judge(span: Span, lost: str | None, control: Control | None) -> Finding:
+    """Say what the books tell of a launch in doubt that nothing else shows: the verdict for all kinds.
+
+    Args:
+        span: What happened to the balance since it was read before the launch.
+        lost: What was launched, as people call it; None where that is not known.
+        control: How such launches were seen to be booked, None where that was not seen.
+    """
+    for usage in span.usages:
+        if lost is not None and written(usage) == name_of(lost) and name_of(lost) not in (*span.taken, *span.others):
+            return Finding.unknown(f"its credit was charged (usage {usage.id}), and no request tells which job it is")
+    if control is None:
+        return Finding.unknown("it was not seen yet that this service books such launches at once and by name")
+    near = span.usages if span.before is None else (*span.usages, span.before)
+    for usage in near:
+        if lost is None or may_be(usage, lost):
+            return Finding.unknown(f"usage {usage.id} may be its own, and no request lists what was launched")
+    if (why := span.imbalance) is not None:
+        return Finding.unknown(why)
+    if any(user_of(usage) != control.user for usage in span.usages):
+        return Finding.unknown("usages stand under another user than before")
+    why = f"nothing was charged for it: each of the {len(span.usages)} usages since is that of another launch"
+    return Finding(verdict=Verdict.ABSENT, why=why)
+
+
+class Books:
+    """Read the books of one account, and remember the launches that have to be there.
+
+    Args:
+        registry: The jobs in flight, what their targets are called, and the journal of their launches.
+    """
+
+    def __init__(self, registry: JobRegistry) -> None:
+        self._registry = registry
+        self._journal: LaunchJournal = registry.journal
+        self._balances: BalanceReadings = registry.journal.balances
+        # The newest reading by the type of usages.
+        self._newest: dict[str, Reading] = {}
+        # The launches that the service has certainly taken, and those that stayed unknown.
+        self._taken: deque[Taken] = deque(maxlen=_LARGEST_MEMORY)
+        self._doubted: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
+        # One reading at a time, while launches wait.
+        self._reading = asyncio.Lock()
+        self._open, self._idle = asyncio.Event(), asyncio.Event()
+        self._open.set()
+        self._idle.set()
+        self._in_flight = 0
+
+    # Launches
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Let a launch go while the books are not being read."""
+        with contextlib.suppress(TimeoutError):
+            # A reading may hang; one during which launches leave tells less.
+            async with asyncio.timeout(_LONGEST_READING):
+                await self._open.wait()
+        self._in_flight += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+
+    def note_taken(self, entry: Entry, *, answered: bool) -> None:
+        """Remember a launch that the service has certainly taken, by its own answer or as it was found out later."""
+        self._taken.append(Taken(entry, asyncio.get_running_loop().time(), answered))
+
+    def note_unknown(self, entry: Entry) -> None:
+        """Remember a launch that stays in doubt: a usage may be its own."""
+        self._doubted.append(attrs.evolve(entry, status=UNKNOWN))
+
+    # Readings
+
+    @contextlib.asynccontextmanager
+    async def _quiet(self) -> AsyncIterator[None]:
+        """Keep new launches waiting, and wait for those in flight."""
+        async with self._reading:
+            self._open.clear()
+            try:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_PATIENCE):
+                        await self._idle.wait()
+                yield
+            finally:
+                self._open.set()
+
+    async def _read_since(self, caller: OperationCaller, balance: Balance, then: int, due: float) -> Reading:
+        """Return a reading that began at a loop time or later and leads back to a balance; launches share it."""
+        async with self._quiet():
+            reading = self._newest.get(balance.type)
+            if reading is None or reading.began < due or not reading.reaches(then):
+                reading = self._newest[balance.type] = await self._read(caller, balance, then)
+        return reading
+
+    async def _read(self, caller: OperationCaller, balance: Balance, then: int) -> Reading:
+        """Read a balance, and the usages that lead back to an earlier one."""
+        loop, taken, usages = asyncio.get_running_loop(), tuple(self._taken), list[CreditUsage]()
+        began = loop.time()
+        # The balance first: each usage of what has lowered it is in the list that is read after it.
+        user = await caller.call(User, "get_me")
+        self._balances.saw(user, began)
+        reading = Reading(self._balances.number, began, began, balance.of(user), (), taken=taken, user=user.id)
+        for number in range(1, _MOST_PAGES + 1):
+            page = await caller.page(
+                CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query={"type": balance.type}
+            )
+            usages += page
+            reading = attrs.evolve(reading, usages=_in_order(usages, whole=not page.has_more), whole=not page.has_more)
+            # Of one usage it cannot be told which comes first.
+            if reading.usages is None or reading.whole or (len(usages) > 1 and reading.reaches(then)):
+                break
+        return attrs.evolve(reading, ended=loop.time())
+
+    async def _span(self, caller: OperationCaller, entry: Entry, reading: Reading) -> Span | None:
+        """Put together what happened between the balance before a launch and a reading; None if it does not add up."""
+        then = entry.facts.get("balance")
+        found = reading.since(then) if isinstance(then, int) else None
+        if found is None or not isinstance(then, int):
+            return None
+        since = self._balances.number_of(entry)
+        since_then = (each.entry for each in reading.taken if self._left_after(each.entry, since))
+        taken = [each for each in since_then if each.kind == entry.kind]
+        sure = {_key(each) for each in taken} | {_key(entry)}
+        others = [each for each in await self._others(entry, reading) if _key(each) not in sure]
+        # Names are asked for only where something has to be called by them.
+        named = [await self._names(caller, each) if found[0] else [None] * len(each) for each in (taken, others)]
+        return Span(*found, then, *named)
+
+    def _left_after(self, entry: Entry, number: int | None) -> bool:
+        """Tell whether a launch of this process certainly left after a reading of the balances."""
+        own = self._balances.number_of(entry)
+        return own is not None and number is not None and own >= number
+
+    async def _others(self, entry: Entry, reading: Reading) -> list[Entry]:
+        """Return the launches that may have been charged between the balance before a launch and a reading."""
+        journal, oldest = self._journal, entry.asked_at - _LONG_BEFORE
+        known = [
+            *(each.entry for each in self._taken),
+            *self._doubted,
+            *(await journal.state.entries(journal.scope)).values(),
+        ]
+        known += await journal.state.outcomes(journal.scope, since=oldest)
+        # One that has ended since is in more than one of them; what was not sent costs nothing.
+        found = {_key(each): each for each in known if _draws_alike(each, entry) and each.status != INTENT}
+        return [
+            each for each in found.values() if each.asked_at >= oldest and not self._left_after(each, reading.number)
+        ]
+
+    async def _names(self, caller: OperationCaller, entries: Iterable[Entry]) -> list[str | None]:
+        """Return how usages call the targets of launches; what is not known yet is read, but not without limit."""
+        names: list[str | None] = []
+        unread = _MOST_NAMES
+        for entry in entries:
+            kind = KINDS[entry.kind]
+            name = entry.target if kind.polled_by_id else self._registry.names.get((kind, entry.target))
+            if kind.in_usages and name is None and unread:
+                unread -= 1
+                document = await caller.call(kind.model, kind.operation, {kind.parameter: entry.target})
+                name = getattr(document, kind.name_field, None)
+            names.append(name_of(name) if kind.in_usages and name is not None else None)
+        return names
+
+    # Verdicts
+
+    async def judge(self, caller: OperationCaller, entry: Entry, lost: str | None) -> Finding:
+        """Say what the books tell of a launch that can no longer arrive.
+
+        Args:
+            caller: Calls the operations.
+            entry: The launch.
+            lost: What was launched, as people call it; None where that is not known.
+
+        Raises:
+            CMSError: They cannot be read.
+        """
+        kind, then = KINDS[entry.kind], entry.facts.get("balance")
+        if kind.balance is None or not isinstance(then, int):
+            return Finding.unknown("the balance was not read before the launch")
+        if lost is None:
+            return Finding.unknown(f"usages do not tell which {kind} they are of")
+        if (control := await self.control(kind)) is None:
+            await self.learn(caller, kind)
+            control = await self.control(kind)
+        # It may have arrived just now.
+        await asyncio.sleep(PROMPT if control is None else control.within)
+        loop, finding = asyncio.get_running_loop(), Finding.unknown("the usages do not add up to what left the balance")
+        for pause in _PAUSES:
+            await asyncio.sleep(pause)
+            reading = await self._read_since(caller, kind.balance, then, loop.time())
+            if (span := await self._span(caller, entry, reading)) is not None:
+                if self._misses(span, reading, kind):
+                    await self._forget(kind)
+                finding = judge(span, lost, await self.control(kind))
+                if span.imbalance is None:
+                    break
+        return finding
+
+    async def shows_charge(self, caller: OperationCaller, entry: Entry, lost: str | None) -> bool:
+        """Tell whether there is a sign of a charge for a launch: more has left the balance than known launches cost.
+
+        Raises:
+            CMSError: The books cannot be read.
+        """
+        kind, then = KINDS[entry.kind], entry.facts.get("balance")
+        if kind.balance is None or not isinstance(then, int):
+            return False
+        reading = await self._read_since(caller, kind.balance, then, asyncio.get_running_loop().time())
+        since = self._balances.number_of(entry)
+        taken = (each.entry for each in reading.taken)
+        known = sum(_draws_alike(each, entry) and self._left_after(each, since) for each in taken)
+        found = reading.since(then)
+        named = lost is not None and any(written(usage) == name_of(lost) for usage in (found[0] if found else ()))
+        return named or (reading.balance is not None and then - reading.balance > known)
+
+    async def only_ours_since(self, caller: OperationCaller, entry: Entry) -> bool:
+        """Tell whether no other user has spent such credits since a launch, as far as the service shows that."""
+        kind, then = KINDS[entry.kind], entry.facts.get("balance")
+        if kind.balance is None or not isinstance(then, int):
+            return True
+        try:
+            reading = await self._read_since(caller, kind.balance, then, asyncio.get_running_loop().time())
+        except CMSError:
+            return True
+        found = reading.since(then)
+        return found is not None and all(user_of(usage) == reading.user for usage in found[0])
+
+    # The control
+
+    async def control(self, kind: Kind) -> Control | None:
+        """Return how launches of a kind were seen to be booked, None while that was not seen."""
+        document = await self._document(kind)
+        within, user = document.get("within"), document.get("user")
+        if document.get("holds") is not True or not isinstance(within, int | float) or not 0 <= within <= PROMPT:
+            return None
+        return Control(float(within), user if isinstance(user, str) else None)
+
+    async def learn(self, caller: OperationCaller, kind: Kind) -> None:
+        """Look whether the books show a launch that was answered just now, unless that is known of its kind."""
+        loop = asyncio.get_running_loop()
+        youngest = _youngest(self._taken, kind)
+        then = None if youngest is None else youngest.entry.facts.get("balance")
+        if youngest is None or kind.balance is None or not kind.in_usages or not isinstance(then, int):
+            return
+        try:
+            document = await self._document(kind)
+            at = document.get("at")
+            forgotten = isinstance(at, int | float) and self._journal.wall() - at < _FORGOTTEN_FOR
+            if document.get("holds") is True or forgotten or loop.time() - youngest.at > PROMPT:
+                return
+            reading = await self._read_since(caller, kind.balance, then, loop.time())
+            seen = _youngest(reading.taken, kind) or youngest
+            within, span = reading.ended - seen.at, await self._span(caller, seen.entry, reading)
+            # A charge that comes with the end of a job would be late for others.
+            if span is None or span.imbalance is not None or within > PROMPT or not self._runs(seen.entry):
+                return
+            users = {user_of(usage) for usage in span.usages}
+            if len(users) == 1:
+                control = Control(within, users.pop())
+                await self._keep(kind, {"holds": True, "at": self._journal.wall(), **attrs.asdict(control)})
+        except CMSError as error:
+            logger.debug("it could not be learned how a %s is booked: %s", kind, error)
+
+    def _runs(self, entry: Entry) -> bool:
+        """Tell whether the job of a launch has not ended, as far as it was polled."""
+        kind = KINDS[entry.kind]
+        job = self._registry.jobs.get((kind, kind.job_target(entry.target, entry.job_id)))
+        return job is not None and not job.closed
+
+    def _misses(self, span: Span, reading: Reading, kind: Kind) -> bool:
+        """Tell whether launches that were taken long enough ago are not in the books."""
+        kinds = ((each.entry.kind == kind.name.value, each.at) for each in reading.taken)
+        young = sum(same and at > reading.began - PROMPT for same, at in kinds)
+        return len(span.usages) < len(span.taken) - young
+
+    async def _forget(self, kind: Kind) -> None:
+        """Rely no more on what was seen, because it is not so any more."""
+        if await self.control(kind) is not None:
+            logger.info("this service does not book each %s at once any more", kind)
+            await self._keep(kind, {"holds": False, "at": self._journal.wall()})
+
+    async def _document(self, kind: Kind) -> Mapping[str, Any]:
+        found = await self._journal.state.get_document(self._journal.scope, f"books {kind}")
+        return found if isinstance(found, Mapping) else {}
+
+    async def _keep(self, kind: Kind, document: Mapping[str, Any]) -> None:
+        state, scope, name = self._journal.state, self._journal.scope, f"books {kind}"
+        stands = await state.get_document(scope, name)
+        await state.compare_and_set(scope, name, stands, dict(document))
+
+
+# Usages
+
+
+def _in_order(usages: Sequence[CreditUsage], *, whole: bool) -> tuple[CreditUsage, ...] | None:
+    """Put usages in the order of the newest first; None where that cannot be done, or some cannot be counted."""
+    if any(None in (usage.id, usage.created_at, usage.amount, usage.remaining_credits) for usage in usages):
+        return None
+    if usages and usages[0].created_at < usages[-1].created_at:
+        return tuple(reversed(usages)) if whole else None
+    return tuple(usages)
+
+
+def written(usage: CreditUsage) -> str | None:
+    """Return how a usage calls what it was spent on."""
+    keyword = getattr(usage.keyword, "keyword", None)
+    return name_of(keyword) if isinstance(keyword, str) else None
+
+
+def may_be(usage: CreditUsage, lost: str) -> bool:
+    """Tell whether a service may call a target so: in any case, without marks or spaces, or cut; this adds doubt."""
+    keyword = getattr(usage.keyword, "keyword", None)
+    return not isinstance(keyword, str) or is_digest(lost) or _bare(lost).startswith(_bare(keyword))
+
+
+def _bare(text: str) -> str:
+    # A ligature or a digit in a circle may become what it stands for, and what combines with a letter may go.
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(character for character in decomposed if character.isalnum())
+
+
+def user_of(usage: CreditUsage) -> str | None:
+    """Return the identifier of the user under whom a usage stands."""
+    return getattr(usage.user, "id", None)
+
+
+# Launches
+
+
+def _key(entry: Entry) -> tuple[str, str, float]:
+    return entry.kind, entry.target, entry.asked_at
+
+
+def _youngest(taken: Iterable[Taken], kind: Kind) -> Taken | None:
+    """Return the launch of a kind that was answered last."""
+    return next((each for each in reversed([*taken]) if each.answered and each.entry.kind == kind.name.value), None)
+
+
+def _draws_alike(other: Entry, entry: Entry) -> bool:
+    """Tell whether two launches draw on the same balance."""
+    kinds = [kind for kind in (KINDS.get(other.kind), KINDS.get(entry.kind)) if kind is not None]
+    return len(kinds) == 2 and kinds[0].balance == kinds[1].balance

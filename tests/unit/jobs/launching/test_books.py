@@ -1,0 +1,219 @@
+"""The table that tells whether a launch in doubt was paid for, row by row, without a request; and how it is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.jobs.kinds.evidence import Verdict, name_of
+from cmsapi.jobs.launching.books import Control, Reading, Span, judge, may_be, written
+from cmsapi.sandbox import Fault, Sandbox
+from tests.support.jobs import box, client_of
+from tests.support.launches import rely_on_books, scope, state
+from tests.support.usages import usage
+
+SEEN = Control(1.0, "usr_1")
+BEFORE = usage(10, keyword="old boots")
+nameless: Any = None
+
+
+def span(*keywords: str, taken: Sequence[str | None] = (), others: Sequence[str | None] = (), **changes: Any) -> Span:
+    """Describe what happened since a balance of ten: usages, the newest first."""
+    usages = tuple(usage(9 - place, keyword=keyword) for place, keyword in enumerate(reversed(keywords)))[::-1]
+    return attrs.evolve(Span(usages, BEFORE, 10, taken, others), **changes)
+
+
+# The verdict
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        (span(), Verdict.ABSENT),
+        (span(before=None), Verdict.ABSENT),
+        (span("boots", taken=["boots"]), Verdict.ABSENT),
+        (span("boots", others=["boots"]), Verdict.ABSENT),
+        (span(others=["boots"]), Verdict.ABSENT),
+        (span("boots", "caps", taken=["caps", "boots"]), Verdict.ABSENT),
+        (span("boots", "boots", taken=["boots", "boots"]), Verdict.ABSENT),
+        # One that was taken is not there: these books are late, or it was given back.
+        (span(taken=["boots"]), Verdict.UNKNOWN),
+        (span("caps", taken=["boots"], others=["caps"]), Verdict.UNKNOWN),
+        # One that is there belongs to no launch that is known.
+        (span("boots"), Verdict.UNKNOWN),
+        (span("boots", "boots", taken=["boots"]), Verdict.UNKNOWN),
+        (span("Boots", taken=["boots"]), Verdict.UNKNOWN),
+        (span("boots", taken=[None]), Verdict.UNKNOWN),
+        # One may be its own.
+        (span("tents", taken=["tents"]), Verdict.UNKNOWN),
+        (span("TENTS", taken=["TENTS"]), Verdict.UNKNOWN),
+        (span("tents"), Verdict.UNKNOWN),
+        (span(before=usage(10)), Verdict.UNKNOWN),
+        # The balance went another way in between.
+        (span(before=usage(11, keyword="boots")), Verdict.UNKNOWN),
+    ],
+)
+def test_what_the_books_tell(given: Span, verdict: Verdict) -> None:
+    """Each usage is that of one launch that is known, each launch that was taken has one, and none may be its own."""
+    assert judge(given, "tents", SEEN).verdict is verdict
+
+
+@pytest.mark.parametrize("control", [None, Control(1.0, "api"), Control(1.0)])
+def test_what_was_not_seen_before_proves_nothing(control: Control | None) -> None:
+    """Books that were not seen to work, or worked under another user, prove no absence."""
+    assert judge(span("boots", taken=["boots"]), "tents", control).verdict is Verdict.UNKNOWN
+
+
+def test_what_has_no_name_is_never_absent_beside_usages() -> None:
+    """Any usage may be that of a launch of which it is not known how usages call it."""
+    assert judge(span(), None, SEEN).verdict is Verdict.UNKNOWN
+    assert judge(span("boots", taken=["boots"]), None, SEEN).verdict is Verdict.UNKNOWN
+    assert judge(span(before=None), None, SEEN).verdict is Verdict.ABSENT
+
+
+def test_a_usage_of_several_credits_is_no_launch() -> None:
+    """Two credits may be two launches."""
+    given = span(taken=["boots"], usages=(usage(8, keyword="boots", amount=2),))
+    assert "a launch costs one" in judge(given, "tents", SEEN).why
+
+
+def test_a_usage_without_a_keyword_may_be_any() -> None:
+    """It is explained by no launch, and may be that of each."""
+    bare = attrs.evolve(usage(9), keyword=nameless)
+    assert written(bare) is None
+    assert may_be(bare, "tents")
+    assert judge(span(usages=(bare,), taken=["boots"]), "tents", SEEN).verdict is Verdict.UNKNOWN
+
+
+def test_reasons() -> None:
+    """Each verdict says what it rests on."""
+    charged = "its credit was charged (usage use_9), and no request tells which job it is"
+    assert judge(span("tents"), "tents", None).why == charged
+    assert judge(span(), "tents", None).why.startswith("it was not seen yet")
+    assert judge(span("boots"), "tents", SEEN).why == "usage use_9 is that of no launch that is known here"
+    assert judge(span("boots", taken=["boots"]), "tents", SEEN).why == (
+        "nothing was charged for it: each of the 1 usages since is that of another launch"
+    )
+    missing = "1 launches that the service has taken since then have no usage by their names"
+    assert judge(span(taken=["boots"]), "tents", SEEN).why == missing
+
+
+@pytest.mark.parametrize(
+    ("keyword", "lost", "may"),
+    [
+        ("tents", " Tents\u00a0", True),
+        ("ete", "Été", True),
+        ("strasse", "Straße", True),
+        ("", "tents", True),
+        ("tents for", "Tents for rain", True),
+        ("tents for rain", "tents", False),
+        ("boots", "tents", False),
+        ("boots", name_of("tents " * 200), True),
+    ],
+)
+def test_ways_to_write_a_keyword(keyword: str, lost: str, may: bool) -> None:
+    """Case, marks, spaces, composition and length tell no two keywords apart."""
+    assert may_be(usage(9, keyword=keyword), lost) is may
+
+
+# Readings
+
+
+@pytest.mark.parametrize(
+    ("balance", "whole", "number"), [(10, False, 0), (9, False, 1), (8, False, 2), (7, True, 3), (7, False, None)]
+)
+def test_the_usages_that_lead_to_a_balance(balance: int, whole: bool, number: int | None) -> None:
+    """The newest usages are taken until they add up to what left the balance since."""
+    usages = tuple(usage(left) for left in (7, 8, 9))
+    found = Reading(1, 0.0, 0.0, balance, usages, whole).since(10)
+    assert (None if found is None else len(found[0])) == number
+
+
+def test_usages_that_do_not_add_up() -> None:
+    """A balance that has risen, or that fell by less than a usage, is reached by none."""
+    usages = (usage(8, amount=2), usage(10))
+    assert Reading(1, 0.0, 0.0, 9, usages).since(10) is None
+    assert Reading(1, 0.0, 0.0, 11, usages).since(10) is None
+    assert Reading(1, 0.0, 0.0, None, usages).since(10) is None
+    assert Reading(1, 0.0, 0.0, 10, None).since(10) is None
+
+
+# The control
+
+
+async def control_of(sandbox: Sandbox, kind: str) -> Any:
+    """Return what the state keeps of a kind."""
+    return await state().get_document(scope(sandbox), f"books {kind}")
+
+
+@pytest.mark.looptime
+async def test_books_are_learned_at_the_first_doubt() -> None:
+    """Of the others of a fan-out it is seen that they are booked at once: what did not happen is sent again."""
+    sandbox = box(60.0, rules=[Fault(match="POST */content-idea-searches", drop=True)])
+    async with client_of(sandbox) as client:
+        searches = (client.content_ideas.search(sandbox.workspace_id, f"{number} tents") for number in range(4))
+        jobs = await asyncio.gather(*searches)
+    seen = await control_of(sandbox, "idea_search")
+    assert (len(jobs), len(sandbox.ledger.launches())) == (4, 4)
+    assert (seen["holds"], seen["user"]) == (True, sandbox.user_ids[0])
+    assert 0.0 <= seen["within"] < 5.0
+
+
+@pytest.mark.looptime
+async def test_what_is_not_so_any_more_is_forgotten() -> None:
+    """Books that do not show a launch that was certainly taken are relied on no more, and not learned again at once."""
+    sandbox = box(30.0)
+    await rely_on_books(sandbox)
+    async with client_of(sandbox) as client:
+        await client.me()
+        before = sandbox.credits.content_ideas_searches
+        await client.content_ideas.search(sandbox.workspace_id, "boots")
+        # It was given back, and its usage is gone.
+        await asyncio.sleep(30.0)
+        sandbox.set_credits(content_ideas_searches=before)
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True))
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert (await control_of(sandbox, "idea_search"))["holds"] is False
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "document", [7, {"holds": True}, {"holds": True, "within": "1"}, {"holds": True, "within": 99}]
+)
+async def test_a_damaged_document_is_no_control(document: Any) -> None:
+    """What another program has written there is not relied on."""
+    sandbox = box(30.0, rules=[Fault(match="POST */content-idea-searches", drop=True)])
+    await state().compare_and_set(scope(sandbox), "books idea_search", None, document)
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError, match="may have been launched"):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+
+
+@pytest.mark.looptime
+async def test_new_launches_wait_while_the_books_are_read() -> None:
+    """No launch is sent between the reading of the balance and that of the usages."""
+    sandbox = box(60.0, rules=[Fault(match="POST */analyze", drop=True, times=3)], latency=(0.2, 0.5), keywords=60)
+    async with client_of(sandbox) as client, client.jobs.map(client.keywords.analyze, sandbox.keyword_ids) as outcomes:
+        assert [outcome.ok async for outcome in outcomes] == [True] * 60
+    calls = [entry.operation for entry in sandbox.ledger]
+    for place, operation in enumerate(calls):
+        if operation == "list_credit_usages":
+            assert "analyze_keyword" not in calls[calls.index("get_me", max(0, place - 3)) : place]
+
+
+def test_usages_are_read_in_any_of_two_orders() -> None:
+    """A short list with the oldest first is turned round."""
+    from cmsapi.jobs.launching.books import _in_order
+
+    old, new = usage(9, after=1.0), usage(8, after=2.0)
+    assert _in_order([old, new], whole=True) == _in_order([new, old], whole=True) == (new, old)
+    assert _in_order([old, new], whole=False) is None
+    uncounted: CreditUsage = attrs.evolve(old, id=None)
+    assert _in_order([uncounted], whole=True) is None
