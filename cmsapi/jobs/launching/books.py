@@ -370,21 +370,23 @@ class Books:
         return finding
 
     async def shows_charge(self, caller: OperationCaller, entry: Entry, lost: str | None) -> bool:
-        """Tell whether there is a sign of a charge for a launch: more has left the balance than known launches cost.
+        """Tell whether there may be a charge for a launch: more has left the balance than known launches cost.
+
+        So it is where the balance was not read before the launch, or cannot be read now.
 
         Raises:
             CMSError: The books cannot be read.
         """
         kind, then = KINDS[entry.kind], entry.facts.get("balance")
         if kind.balance is None or not isinstance(then, int):
-            return False
+            return True
         reading = await self._read_since(caller, kind.balance, then, asyncio.get_running_loop().time())
         since = self._balances.number_of(entry)
         taken = (each.entry for each in reading.taken)
         known = sum(_draws_alike(each, entry) and self._left_after(each, since) for each in taken)
         found = reading.since(then)
         named = lost is not None and any(written(usage) == name_of(lost) for usage in (found[0] if found else ()))
-        return named or (reading.balance is not None and then - reading.balance > known)
+        return named or reading.balance is None or then - reading.balance > known
 
     async def only_ours_since(self, caller: OperationCaller, entry: Entry) -> bool:
         """Tell whether no other user has spent such credits since a launch, as far as the service shows that."""

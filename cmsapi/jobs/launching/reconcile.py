@@ -293,19 +293,20 @@ class Reconciler:
     async def look_after_failure(self, launch: PendingLaunch) -> Finding:
         """Say what tells of a launch that the service has answered with its own failure: absent unless that is shown.
 
-        The specification says to repeat it, so that no proof is needed, and what cannot be read shows nothing.
+        The specification says to repeat it, so that the books need not have been seen to work; but what shows nothing
+        because it cannot be read makes it a lost launch.
         """
         try:
             await self._date(launch)
             shown, lost = await self.look(launch)
-            if shown is None and await self.books.shows_charge(self.caller, launch.record.entry, lost):
-                return Finding.unknown("the books show a charge that may be its own")
+            charge = shown is None and await self.books.shows_charge(self.caller, launch.record.entry, lost)
         except CMSError as error:
-            logger.debug("it could not be read whether a launch happened after a failure of the service: %s", error)
-            shown = None
-        if shown is None:
-            return Finding(verdict=Verdict.ABSENT, why="the service failed, and nothing shows a launch")
-        return attrs.evolve(shown, served_at=launch.record.entry.served_at)
+            return Finding.unknown(f"it could not be read whether it happened: {error}")
+        if shown is not None:
+            return attrs.evolve(shown, served_at=launch.record.entry.served_at)
+        if charge:
+            return Finding.unknown("the books may show a charge for it")
+        return Finding(verdict=Verdict.ABSENT, why="the service failed, and nothing shows a launch")
 
     async def look(self, launch: PendingLaunch) -> tuple[Finding | None, str | None]:
         """Read what shows such launches; return what it shows, and how usages call what was launched."""

@@ -340,13 +340,13 @@ async def test_a_lost_answer_is_looked_up(kind: str, when: Any, how: str) -> Non
     """After a 5xx or a lost answer a launch is taken up, or sent again if it did not happen, and paid once.
 
     Usages name neither prompts nor articles, and nothing lists searches. What the service fails at by its own account
-    is sent again all the same unless something shows a launch.
+    is sent again all the same unless something shows a launch; before the launch of a prompt no balance is read.
     """
     match, launch = LAUNCHES[kind]
     status = None if how == "drop" else int(how)
     sandbox = box(60.0, rules=[Fault(match=match, status=status, drop=status is None, when=when)])
     await rely_on_books(sandbox)
-    own = status in (500, 503)
+    own = status in (500, 503) and kind != "prompt_analysis"
     lost = (kind, when) == ("idea_search", "after") or (
         when == "before" and kind in ("prompt_analysis", "generation") and not own
     )
