@@ -51,9 +51,9 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/kinds/keyword_analysis": _LAUNCHES,
     "jobs/kinds/idea_search": _LAUNCHES,
     "jobs/kinds/generation": _LAUNCHES,
-    "jobs/launching/charges": (
+    "jobs/launching/books": (
         *_LAUNCHES,
-        "jobs/launching/test_charges",
+        "jobs/launching/test_books",
         "jobs/launching/test_reconcile",
         "jobs/launching/test_proof",
     ),
