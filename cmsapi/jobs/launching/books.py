@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import unicodedata
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ import attrs
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError
+from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import Finding, Verdict, is_digest, name_of
@@ -127,6 +129,7 @@ class Span:
         then: The balance before the launch.
         taken: How usages call the launches that the service has certainly taken since; None where that is not known.
         others: The same of launches that it may have taken since: in doubt, in flight, or of other processes.
+        launched_at: When the launch left on the service's clock, or None.
     """
 
     usages: Sequence[CreditUsage]
@@ -134,12 +137,16 @@ class Span:
     then: int
     taken: Sequence[str | None] = ()
     others: Sequence[str | None] = ()
+    launched_at: float | None = None
 
     @property
     def imbalance(self) -> str | None:
         """Say why the usages are not those of the launches, one for one; None when they are."""
         if self.before is not None and self.before.remaining_credits != self.then:
             return f"usage {self.before.id} does not lead to the balance of {self.then} before the launch"
+        if self.before is not None and self.before.created_at.timestamp() > (self.launched_at or math.inf):
+            # Credits that were given back, or bought, hide what was charged since.
+            return f"usage {self.before.id} came after the launch, and is not needed to explain the balance"
         missing, spare = Counter(self.taken), Counter(self.others)
         for usage in self.usages:
             name = written(usage)
@@ -297,8 +304,12 @@ class Books:
         sure = {_key(each) for each in taken} | {_key(entry)}
         others = [each for each in await self._others(entry, reading) if _key(each) not in sure]
         # Names are asked for only where something has to be called by them.
-        named = [await self._names(caller, each) if found[0] else [None] * len(each) for each in (taken, others)]
-        return Span(*found, then, *named)
+        sure_names, other_names = [
+            await self._names(caller, each) if found[0] else [None] * len(each) for each in (taken, others)
+        ]
+        # The time of the first attempt says nothing of a later one.
+        launched_at = entry.served_at if sent_times(entry) < 2 else None
+        return Span(*found, then, sure_names, other_names, launched_at)
 
     def _left_after(self, entry: Entry, number: int | None) -> bool:
         """Tell whether a launch of this process certainly left after a reading of the balances."""

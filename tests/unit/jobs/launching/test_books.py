@@ -16,7 +16,7 @@ from cmsapi.jobs.launching.books import Control, Reading, Span, judge, may_be, w
 from cmsapi.sandbox import Fault, Sandbox
 from tests.support.jobs import box, client_of
 from tests.support.launches import rely_on_books, scope, state
-from tests.support.usages import usage
+from tests.support.usages import NOW, usage
 
 SEEN = Control(1.0, "usr_1")
 BEFORE = usage(10, keyword="old boots")
@@ -56,6 +56,8 @@ def span(*keywords: str, taken: Sequence[str | None] = (), others: Sequence[str 
         (span("tents"), Verdict.UNKNOWN),
         (span(before=usage(10)), Verdict.UNKNOWN),
         # The balance went another way in between.
+        (span(launched_at=NOW.timestamp()), Verdict.UNKNOWN),
+        (span(launched_at=NOW.timestamp() + 1.0), Verdict.ABSENT),
         (span(before=usage(11, keyword="boots")), Verdict.UNKNOWN),
     ],
 )
