@@ -31,10 +31,17 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
             evidence=evidence,
         )
     charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
+    found, stays = evidence.get("found"), evidence.get("open")
+    told = "" if found is None else f" What was found: {markup.plain(str(found))}."
+    ways = (
+        f"As for the rest, {stays}."
+        if stays
+        else "If nothing was charged, launch it again; batch.retry_unknown() does so in a batch."
+    )
     return LaunchUnknownError(
         f"The {kind} for {markup.plain(target)} may have been launched and charged, and there is no usable "
-        f"answer; it is not repeated, because that could be paid twice.{charged} "
-        f"{(KINDS.get(kind) or Kind).where_to_look}",
+        f"answer; it is not repeated, because that could be paid twice.{charged}{told} "
+        f"{(KINDS.get(kind) or Kind).where_to_look} {ways}",
         kind=str(kind),
         target=target,
         evidence=evidence,
