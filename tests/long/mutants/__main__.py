@@ -51,6 +51,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/kinds/keyword_analysis": _LAUNCHES,
     "jobs/kinds/idea_search": _LAUNCHES,
     "jobs/kinds/generation": _LAUNCHES,
+    "jobs/launching/verdict": ("jobs/launching/test_books",),
     "jobs/launching/books": (
         *_LAUNCHES,
         "jobs/launching/test_books",

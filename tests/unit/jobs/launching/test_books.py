@@ -12,7 +12,8 @@ import pytest
 import cmsapi
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.jobs.kinds.evidence import Verdict, name_of
-from cmsapi.jobs.launching.books import Control, Reading, Span, judge, may_be, written
+from cmsapi.jobs.launching.books import Reading
+from cmsapi.jobs.launching.verdict import Control, Span, judge, may_be, written
 from cmsapi.sandbox import Fault, Sandbox
 from tests.support.jobs import box, client_of
 from tests.support.launches import rely_on_books, scope, state
