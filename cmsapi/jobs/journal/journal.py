@@ -27,6 +27,7 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
+from cmsapi.jobs.journal.doubts import Doubts
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
 from cmsapi.jobs.journal.losses import SALT, Losses
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
@@ -91,6 +92,8 @@ class LaunchJournal:
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
         self._unknown = UnknownLaunches(state, wall)
+        #: The launches that stayed unknown, to be looked at again.
+        self.doubts: Doubts = Doubts(state, wall)
 
     async def open(self, read_user: ReadUser | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
@@ -225,6 +228,7 @@ class LaunchJournal:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         await self._unknown.add(record.lease, entry.asked_at)
+        await self.doubts.add(record.lease, entry)
         await self.delete(record, UNKNOWN, facts=entry.facts)
 
     def restore_later(self, record: Record) -> None:

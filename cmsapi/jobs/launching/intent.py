@@ -41,7 +41,7 @@ class Intent:
                 if followed is not None:
                     with record.in_work():
                         await self._check_followed(record, followed)
-                return record
+                return await self._look_again(record) or record
             followed = record.entry
             if record.working is not None:
                 await record.working.wait()
@@ -50,6 +50,23 @@ class Intent:
                 found = await self._resolve(record)
             if found is not None:
                 return found
+
+    async def _look_again(self, record: Record) -> TrackedJob | None:
+        """Return the job of an earlier launch of the same that stayed unknown, if the service shows it by now."""
+        request, journal = self._launch.request, self._reconciler.journal
+        if request.kind.polled_by_id:
+            return None
+        with record.in_work():
+            try:
+                doubted = await journal.doubts.take(record.lease)
+                if doubted is None or doubted.settings != self._entry.settings:
+                    return None
+                return await self._reconciler.look_again(request, record, doubted)
+            except BaseException:
+                # It was not sent.
+                if not record.bound:
+                    journal.delete_later(record)
+                raise
 
     def _describe(self) -> tuple[str, Entry]:
         """Return the key that launches of the same work share, and its entry."""

@@ -35,6 +35,7 @@ from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
+from cmsapi.state.entry import Entry
 from cmsapi.transport.call import being_cancelled
 from cmsapi.transport.caller import OperationCaller
 
@@ -223,6 +224,22 @@ class Reconciler:
             found_again = entry.item is not None or (kind.joins and self.policy.dedupe != "allow")
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
         return unknown_launch(kind.name, launch.request.target, evidence)
+
+    async def look_again(self, request: LaunchRequest, record: Record, doubted: Entry) -> TrackedJob | None:
+        """Look once more whether a launch that stayed unknown is shown; adopt its job under a record if it is."""
+        launch = PendingLaunch(
+            request, self.poller, self.policy, record=Record(doubted, record.lease), repeatable=False
+        )
+        try:
+            shown, _ = await self.look(launch)
+        except CMSError as error:
+            logger.debug("it could not be read whether %s was launched after all: %s", request, error)
+            return None
+        if shown is None or shown.verdict is not Verdict.LAUNCHED:
+            return None
+        facts, served_at = doubted.facts, doubted.served_at
+        record.entry = attrs.evolve(record.entry, asked_at=doubted.asked_at, facts=facts, served_at=served_at)
+        return await self.adopt(record, attrs.evolve(shown, served_at=served_at))
 
     async def adopt(self, record: Record, finding: Finding) -> TrackedJob:
         """Track the job of a launch that happened although its answer is lost."""

@@ -41,6 +41,7 @@ async def resume(reconciler: Reconciler) -> Resumed:
     await journal.open(reconciler.poller.poll_settings.read_user)
     found = await journal.known_entries()
     keys = sorted(found, key=lambda key: found[key].asked_at)
+    doubted = await journal.doubts.all(journal.scope)
     with contextlib.ExitStack() as working:
         records = []
         for key in keys:
@@ -55,8 +56,28 @@ async def resume(reconciler: Reconciler) -> Resumed:
                 # They are no longer in the journal: the next call would not tell.
                 end.add_note(str(each))
             raise end
-    jobs = tuple(job_of(end, reconciler.poller) for end in ended if isinstance(end, TrackedJob))
+    shown = [job for key in doubted if (job := await _look_again(reconciler, key))]
+    jobs = tuple(job_of(end, reconciler.poller) for end in (*ended, *shown) if isinstance(end, TrackedJob))
     return Resumed(jobs, unknown)
+
+
+async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
+    """Return the job of a launch that stayed unknown, if the service shows it by now; otherwise it is kept."""
+    journal, lease = reconciler.journal, Lease(reconciler.journal.scope, key)
+    if (doubted := await journal.doubts.take(lease)) is None:
+        return None
+    entry = attrs.evolve(doubted, status=INTENT, batch=None, item=None)
+    record = await journal.begin(key, entry)
+    if record.entry is not entry:
+        # It was launched again since.
+        return None
+    request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
+    with record.in_work():
+        job = await reconciler.look_again(request, record, doubted)
+    if job is None:
+        await journal.delete(record)
+        await journal.doubts.add(lease, doubted)
+    return job
 
 
 async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:

@@ -314,3 +314,34 @@ async def test_a_batch_never_repeats_a_search_with_an_unusable_identifier() -> N
     assert runs == [{"tents": unknown, "boots": refused}, *[{"tents": unknown, "boots": unknown}] * 2]
     assert ["named it '..'" in text for text in told] == [True] * 3
     assert len(sandbox.ledger.launches()) == 2
+
+
+@pytest.mark.parametrize("how", ["launch", "resume"])
+async def test_what_is_shown_late_is_found_by_the_next_launch(how: str) -> None:
+    """A launch that stayed unknown is looked at again, and its job is waited for instead of being paid again."""
+    rules = [Fault(match="POST */analyze", drop=True, when="after"), Fault(match="GET */keywords/*", status=404)]
+    sandbox = box(300.0, rules=rules)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.keywords.analyze(keyword_id)
+        if how == "launch":
+            job = await client.keywords.analyze(keyword_id)
+        else:
+            (job,) = (await client.jobs.resume()).jobs
+        assert job.target == keyword_id
+        await job
+        assert (await client.jobs.resume()).jobs == ()
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_what_is_not_shown_is_launched_anew() -> None:
+    """After a doubt the next launch is sent, and `jobs.resume` leaves the doubt as it is."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+        resumed = await client.jobs.resume()
+        assert (resumed.jobs, resumed.unknown) == ((), ())
+        await (await client.prompts.analyze(sandbox.prompt_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
