@@ -36,7 +36,7 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
     ways = (
         f"As for the rest, {stays}."
         if stays
-        else "If nothing was charged, launch it again; batch.retry_unknown() does so in a batch."
+        else "If nothing was charged, launch it again; batch.retry_unknown() lets the next map launch it in a batch."
     )
     return LaunchUnknownError(
         f"The {kind} for {markup.plain(target)} may have been launched and charged, and there is no usable "
