@@ -208,11 +208,14 @@ async def test_a_cancelled_call_launches_no_more(client: cmsapi.Client, sandbox:
 async def test_a_new_server_on_the_state_joins_what_runs(sandbox: Sandbox, tmp_path: Path) -> None:
     """A search is recorded for its call, so that a server that starts anew on the same day does not pay again."""
     arguments = {"workspace_id": sandbox.workspace_id, "keywords": ["trail running"]}
+    url, transport = sandbox.base_url, sandbox.transport
+    state = f"sqlite:///{tmp_path}/jobs.db"
+    # The state counts by the real clock, on which the four servers run within one second.
+    limits = cmsapi.RateLimits(per_second=100)
     tokens = []
     for wait in (0, 0, 200, 0):
-        url = f"sqlite:///{tmp_path}/jobs.db"
         async with (
-            cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=url) as client,
+            cmsapi.Client(sandbox.api_key, base_url=url, transport=transport, state=state, limits=limits) as client,
             assisted(client, max_credits=2) as assistant,
         ):
             answer = await assistant.call("search_ideas", **arguments)
