@@ -9,9 +9,7 @@ from cmsapi.display import markup
 from cmsapi.errors import JobError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import UNKNOWN
-from cmsapi.state.entry import Entry
+from cmsapi.state.entry import Entry, EntryStatus
 
 #: The fact, and the evidence, that the service has named a launch by something that is no identifier.
 UNUSABLE_ID = "unusable_id"
@@ -59,14 +57,14 @@ def without_result(entry: Entry) -> JobError | None:
 
     An end that the service has not reported itself, such as a job that it did not know, is read again.
     """
-    if entry.status not in (UNKNOWN, Phase.FAILED):
+    if entry.status not in (EntryStatus.UNKNOWN, EntryStatus.FAILED):
         if KINDS.get(entry.kind) is not None:
             return None
         return JobError(
             f"The {entry.kind} of {markup.plain(entry.target)} has ended, but this version of cmsapi does not know "
             "such jobs and cannot read its result; nothing was sent or forgotten. The version that launched it can."
         )
-    if entry.status == UNKNOWN:
+    if entry.status == EntryStatus.UNKNOWN:
         return unknown_launch(entry.kind, entry.target, entry.facts)
     return JobFailedError(
         f"The {entry.kind} of {markup.plain(entry.target)} failed in an earlier run. batch.retry_failed() lets the "

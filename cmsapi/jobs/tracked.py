@@ -24,7 +24,7 @@ from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, JobStatus, Phase
 from cmsapi.jobs.timing import Timing
 from cmsapi.jobs.token import write_token
-from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.entry import Entry, EntryStatus, Lease
 from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -36,13 +36,6 @@ LoadKey: TypeAlias = tuple[Kind, PollPolicy]
 
 #: The jobs on whose reviews a hook decides, in whose context the current task runs.
 DECIDING: contextvars.ContextVar[tuple[TrackedJob, ...]] = contextvars.ContextVar("cmsapi_deciding", default=())
-
-# The states of an entry in the launch journal.
-INTENT = "intent"
-SENDING = "sending"
-RUNNING = "running"
-REVIEW = "review"
-UNKNOWN = "unknown"
 
 
 @attrs.frozen(eq=False)
@@ -94,7 +87,7 @@ class Record:
     @property
     def bound(self) -> bool:
         """Whether the service is known to have launched it."""
-        return self.entry.status not in (INTENT, SENDING)
+        return self.entry.status not in (EntryStatus.INTENT, EntryStatus.SENDING)
 
     @property
     def idle(self) -> bool:
@@ -271,10 +264,10 @@ class TrackedJob:
         return self.end is None and bool(wanted.waiters or wanted.listeners or wanted.on_review)
 
     @property
-    def final_status(self) -> str:
+    def final_status(self) -> EntryStatus:
         """How the journal and batches call its end; their *unknown* is a launch that may have happened."""
         phase = self.history.phase
-        return "undecided" if phase is Phase.UNKNOWN else phase.value
+        return EntryStatus.UNDECIDED if phase is Phase.UNKNOWN else EntryStatus(phase.value)
 
     @property
     def undecided(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -46,6 +47,29 @@ def _facts(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
             raise ValueError(f"{attribute.name} hold texts, numbers and truths only")
 
 
+class EntryStatus(StrEnum):
+    """Say how far a launch is, or how its item ended: words of the journal, apart from those of the service."""
+
+    #: It was not sent yet.
+    INTENT = "intent"
+    #: It may have been sent, and there is no answer yet.
+    SENDING = "sending"
+    #: Its job runs, as far as the journal knows.
+    RUNNING = "running"
+    #: Its article waits for a decision.
+    REVIEW = "review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    #: Another launch has taken the place of its job.
+    SUPERSEDED = "superseded"
+    #: The service does not show its job any more.
+    VANISHED = "vanished"
+    #: It could not be told how its job ended.
+    UNDECIDED = "undecided"
+    #: It may have been launched, and there is no job.
+    UNKNOWN = "unknown"
+
+
 @attrs.frozen
 class Lease:
     """Name the right to work on an entry.
@@ -69,7 +93,7 @@ class Entry:
         kind: Kind of job.
         target: What it works on.
         asked_at: When the launch was asked for, in seconds since 1970 on this machine's clock.
-        status: How far it is: a word of the launch protocol or the service.
+        status: How far it is: an `EntryStatus`, or the word of a newer version.
         served_at: When it was launched on the service's clock, or None before that is known.
         job_id: The service's identifier of the job, or None where there is none yet.
         batch: The batch that it belongs to, or None.
@@ -83,7 +107,7 @@ class Entry:
     kind: str = attrs.field(validator=instance_of(str))
     target: str = attrs.field(validator=instance_of(str))
     asked_at: float = attrs.field(validator=_time)
-    status: str = attrs.field(default="intent", validator=instance_of(str))
+    status: str = attrs.field(default=EntryStatus.INTENT.value, validator=instance_of(str))
     served_at: float | None = attrs.field(default=None, validator=optional(_time))
     job_id: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     batch: str | None = attrs.field(default=None, validator=optional(instance_of(str)))

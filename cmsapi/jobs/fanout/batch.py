@@ -32,8 +32,8 @@ from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import UNKNOWN, Record
-from cmsapi.state.entry import Entry
+from cmsapi.jobs.tracked import Record
+from cmsapi.state.entry import Entry, EntryStatus
 from cmsapi.unpicklable import Unpicklable
 
 I = TypeVar("I")  # noqa: E741  an item
@@ -147,12 +147,13 @@ class Batch(Unpicklable):
     @property
     def failed(self) -> tuple[str, ...]:
         """Keys of the items whose jobs ended without a result."""
-        return tuple(key for key, entry in self._outcomes.items() if entry.status not in (Phase.SUCCEEDED, UNKNOWN))
+        others = (EntryStatus.SUCCEEDED, EntryStatus.UNKNOWN)
+        return tuple(key for key, entry in self._outcomes.items() if entry.status not in others)
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Keys of the items that may have been launched and paid for, but have no known job."""
-        return tuple(key for key, entry in self._outcomes.items() if entry.status == UNKNOWN)
+        return tuple(key for key, entry in self._outcomes.items() if entry.status == EntryStatus.UNKNOWN)
 
     async def retry_failed(self) -> tuple[str, ...]:
         """Let the next `map` launch the failed items again, each for another credit; return their keys."""
@@ -306,7 +307,7 @@ class Batch(Unpicklable):
     async def _keep_anew(self, outcome: Outcome[str, Any]) -> None:
         """Keep the end of a job that the service did not report in an earlier run."""
         entry, job = self._outcomes[outcome.item], outcome.job
-        if job is not None and job.done() and entry.status not in (job.tracked.final_status, Phase.SUCCEEDED):
+        if job is not None and job.done() and entry.status not in (job.tracked.final_status, EntryStatus.SUCCEEDED):
             decision = outcome.value.decision if isinstance(outcome.value, GenerationReview) else None
             entry = attrs.evolve(entry, status=job.tracked.final_status, decision=decision)
             await self._journal.note_outcome(entry, anew=True)
@@ -326,7 +327,9 @@ class Batch(Unpicklable):
             )
         elif isinstance(error, LaunchUnknownError) and "open" not in error.evidence:
             facts = {word: fact for word, fact in error.evidence.items() if isinstance(fact, str) and len(fact) <= 500}
-            entry = Entry(kind=error.kind, target=name_of(error.target), asked_at=now, status=UNKNOWN, facts=facts)
+            entry = Entry(
+                kind=error.kind, target=name_of(error.target), asked_at=now, status=EntryStatus.UNKNOWN, facts=facts
+            )
         else:
             return
         # The journal keeps the end of a job for the item for which it was launched, if there is one.

@@ -13,8 +13,8 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import FORGOTTEN_AFTER
 from cmsapi.jobs.scheduling.outlook import outlook
-from cmsapi.jobs.tracked import RUNNING
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.state.entry import EntryStatus
 
 # A plan waits at most so many seconds for the balance.
 _PATIENCE = 10.0
@@ -121,6 +121,6 @@ async def _running_elsewhere(poller: Poller, user: User | None) -> list[tuple[Ki
     for entry in (await journal.known_entries()).values():
         kind, age = KINDS[entry.kind], max(0.0, now - entry.asked_at)
         polled = scheduler.polls((kind, kind.job_target(entry.target, entry.job_id)))
-        if entry.status == RUNNING and age < FORGOTTEN_AFTER and not polled:
+        if entry.status == EntryStatus.RUNNING and age < FORGOTTEN_AFTER and not polled:
             found.append((kind, age))
     return found

@@ -33,8 +33,8 @@ from cmsapi.jobs.journal.losses import SALT, Losses
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Record
-from cmsapi.state.entry import Entry, Lease, digest_of
+from cmsapi.jobs.tracked import Record
+from cmsapi.state.entry import Entry, EntryStatus, Lease, digest_of
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -179,13 +179,13 @@ class LaunchJournal:
             await self.state.update(record.lease, entry)
         except LeaseLostError:
             # What is not launched must not be sent while another process may have launched it.
-            mine = self.leases.certain(record) or entry.status not in (INTENT, SENDING)
+            mine = self.leases.certain(record) or entry.status not in (EntryStatus.INTENT, EntryStatus.SENDING)
             if not (mine and await self.losses.restore(record.lease, entry)):
                 self.leases.drop(record)
                 raise
         record.entry = entry
 
-    async def delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
+    async def delete(self, record: Record, status: EntryStatus | None = None, **changes: Any) -> None:
         """Delete an entry; with a status it becomes the outcome of its item, if it belongs to a batch.
 
         Raises:
@@ -200,7 +200,7 @@ class LaunchJournal:
             self.leases.release_later(record)
             raise
 
-    async def _delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
+    async def _delete(self, record: Record, status: EntryStatus | None = None, **changes: Any) -> None:
         outcome = None
         if status is not None and record.entry.batch is not None:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
@@ -212,7 +212,7 @@ class LaunchJournal:
 
     async def record_launched(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is; if that fails, it is written once it can be."""
-        launched = {"status": RUNNING, **changes}
+        launched = {"status": EntryStatus.RUNNING, **changes}
         try:
             await self.write(record, **launched)
         except BaseException as error:
@@ -229,7 +229,7 @@ class LaunchJournal:
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         await self._unknown.add(record.lease, entry.asked_at)
         await self.doubts.add(record.lease, entry)
-        await self.delete(record, UNKNOWN, facts=entry.facts)
+        await self.delete(record, EntryStatus.UNKNOWN, facts=entry.facts)
 
     def restore_later(self, record: Record) -> None:
         """Write the entry of a launch in doubt once more, because no caller has heard of the doubt, and release it."""
@@ -272,7 +272,7 @@ class LaunchJournal:
         """Delete what was written under this lease, without an outcome; it is written in a moment."""
         self._writes.add(record.lease.key, partial(self._delete, record))
 
-    def record_end(self, record: Record, status: str | None, decision: str | None = None) -> None:
+    def record_end(self, record: Record, status: EntryStatus | None, decision: str | None = None) -> None:
         """Delete the entry of a job that is finished, as `delete` does; it is written in a moment."""
         self._later_if_held(record, lambda: self._delete(record, status, decision=decision))
 
@@ -280,7 +280,7 @@ class LaunchJournal:
         """Note that an article waits for its decision, and release its entry; it is written in a moment."""
 
         async def note() -> None:
-            await self.write(record, status=REVIEW)
+            await self.write(record, status=EntryStatus.REVIEW)
             await self.leases.release(record)
 
         self._later_if_held(record, note)
@@ -332,7 +332,7 @@ class LaunchJournal:
     async def _release_at_end(self, record: Record) -> None:
         with contextlib.suppress(StateError, LeaseLostError):
             # An intent that was not sent needs no other process.
-            await (self.delete(record) if record.entry.status == INTENT else self.leases.release(record))
+            await (self.delete(record) if record.entry.status == EntryStatus.INTENT else self.leases.release(record))
 
     async def _hold(self, record: Record) -> bool:
         """Hold a record if it can be held."""

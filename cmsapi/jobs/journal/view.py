@@ -11,8 +11,7 @@ from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind, job_before
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.token import write_token
-from cmsapi.jobs.tracked import INTENT, SENDING
-from cmsapi.state.entry import Entry
+from cmsapi.state.entry import Entry, EntryStatus
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +52,7 @@ async def read_journal(journal: LaunchJournal, base_url: str) -> list[OpenLaunch
 def _told(entry: Entry, base_url: str) -> OpenLaunch:
     kind = KINDS[entry.kind]
     token = None
-    if entry.status not in (INTENT, SENDING):
+    if entry.status not in (EntryStatus.INTENT, EntryStatus.SENDING):
         launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
         history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry))
         token = write_token(kind.name, kind.job_target(entry.target, entry.job_id), history, base_url)

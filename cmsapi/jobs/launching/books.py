@@ -32,8 +32,7 @@ from cmsapi.jobs.kinds.kind import Balance, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.verdict import Control, Span, judge, user_of, written
 from cmsapi.jobs.polling.registry import JobRegistry
-from cmsapi.jobs.tracked import INTENT, UNKNOWN
-from cmsapi.state.entry import Entry
+from cmsapi.state.entry import Entry, EntryStatus
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -162,7 +161,7 @@ class Books:
 
     def note_unknown(self, entry: Entry) -> None:
         """Remember a launch that stays in doubt: a usage may be its own."""
-        self._doubted.append(attrs.evolve(entry, status=UNKNOWN))
+        self._doubted.append(attrs.evolve(entry, status=EntryStatus.UNKNOWN))
 
     # Readings
 
@@ -240,7 +239,7 @@ class Books:
         ]
         known += await journal.state.outcomes(journal.scope, since=oldest)
         # One that has ended since is in more than one of them; what was not sent costs nothing.
-        found = {_key(each): each for each in known if _draws_alike(each, entry) and each.status != INTENT}
+        found = {_key(each): each for each in known if _draws_alike(each, entry) and each.status != EntryStatus.INTENT}
         return [
             each for each in found.values() if each.asked_at >= oldest and not self._left_after(each, reading.number)
         ]

@@ -17,8 +17,8 @@ from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
-from cmsapi.state.entry import Entry
+from cmsapi.jobs.tracked import Record, TrackedJob
+from cmsapi.state.entry import Entry, EntryStatus
 
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
 STALE_AFTER = 12 * 3600.0
@@ -124,7 +124,7 @@ class Intent:
             self._check_join(entry)
             await asyncio.sleep(FOLLOW)
             return None
-        if entry.status == SENDING:
+        if entry.status == EntryStatus.SENDING:
             self._launch.record = record
             settled = await self._reconciler.settle(self._launch)
             if isinstance(settled, TrackedJob):
@@ -135,7 +135,7 @@ class Intent:
         if (doubt := record.entry.facts.get("doubt")) is not None:
             # Until this launch is sent, that of the dead process is the one that may have been.
             facts = {**replacement.facts, "doubt": doubt, "sent": sent_times(record.entry)}
-            replacement = attrs.evolve(replacement, status=SENDING, facts=facts)
+            replacement = attrs.evolve(replacement, status=EntryStatus.SENDING, facts=facts)
         await self._reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 
@@ -147,7 +147,7 @@ class Intent:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""
         entry, journal = record.entry, self._reconciler.journal
         recent = journal.wall() - entry.asked_at < STALE_AFTER
-        if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
+        if not record.held or entry.batch is not None or (recent and entry.status != EntryStatus.REVIEW):
             return False
         over = await KINDS[entry.kind].is_over(self._reconciler.caller, entry)
         if over:

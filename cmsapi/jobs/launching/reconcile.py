@@ -33,9 +33,9 @@ from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
+from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
-from cmsapi.state.entry import Entry
+from cmsapi.state.entry import Entry, EntryStatus
 from cmsapi.transport.call import being_cancelled
 from cmsapi.transport.caller import OperationCaller
 
@@ -147,7 +147,7 @@ class Reconciler:
             if repeats:
                 # Whatever becomes of the repeat, this attempt stays in doubt.
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
-                await self.journal.write(record, status=SENDING, facts=facts)
+                await self.journal.write(record, status=EntryStatus.SENDING, facts=facts)
                 return
             self.books.note_unknown(record.entry)
             if launch.callers:

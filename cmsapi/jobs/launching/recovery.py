@@ -16,10 +16,9 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
+from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchRecovered
-from cmsapi.state.entry import Lease
+from cmsapi.state.entry import EntryStatus, Lease
 
 
 @attrs.frozen
@@ -66,7 +65,7 @@ async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
     journal, lease = reconciler.journal, Lease(reconciler.journal.scope, key)
     if (doubted := await journal.doubts.take(lease)) is None:
         return None
-    entry = attrs.evolve(doubted, status=INTENT, batch=None, item=None)
+    entry = attrs.evolve(doubted, status=EntryStatus.INTENT, batch=None, item=None)
     record = await journal.begin(key, entry)
     if record.entry is not entry:
         # It was launched again since.
@@ -108,11 +107,11 @@ async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
 async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
     """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
     journal, entry = reconciler.journal, record.entry
-    if entry.status == INTENT:
+    if entry.status == EntryStatus.INTENT:
         # It was not sent, and its caller is gone.
         await journal.delete(record)
         return None
-    if entry.status != SENDING:
+    if entry.status != EntryStatus.SENDING:
         return reconciler.poller.take_over(record)
     try:
         request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
@@ -139,13 +138,13 @@ async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
     found = await journal.state.entries(journal.scope)
     for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
         kind = KINDS.get(entry.kind)
-        if kind is None or not kind.in_review or entry.status not in (RUNNING, REVIEW):
+        if kind is None or not kind.in_review or entry.status not in (EntryStatus.RUNNING, EntryStatus.REVIEW):
             continue
         record = Record(entry, Lease(journal.scope, key))
         review = await kind.read_review(reconciler.caller, entry)
         if review is not None:
-            review.on_decided = partial(journal.record_end, record, Phase.SUCCEEDED.value)
+            review.on_decided = partial(journal.record_end, record, EntryStatus.SUCCEEDED)
             reviews.append(review)
-        elif entry.status == REVIEW and await kind.is_over(reconciler.caller, entry):
-            journal.record_end(record, Phase.SUCCEEDED.value, "elsewhere")
+        elif entry.status == EntryStatus.REVIEW and await kind.is_over(reconciler.caller, entry):
+            journal.record_end(record, EntryStatus.SUCCEEDED, "elsewhere")
     return reviews

@@ -35,9 +35,10 @@ from cmsapi.jobs.kinds.kind import JobHistory, Kind, job_before
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
-from cmsapi.jobs.tracked import INTENT, SENDING, TrackedJob
+from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
+from cmsapi.state.entry import EntryStatus
 from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.requests import expand
 from cmsapi.transport.retry import backoff, longest_retry_after
@@ -289,7 +290,7 @@ class Sender:
             "sent": sent_times(entry) + 1,
             **journal.balances.leaves(entry.kind),
         }
-        await journal.write(launch.record, status=SENDING, served_at=served_at, facts=facts)
+        await journal.write(launch.record, status=EntryStatus.SENDING, served_at=served_at, facts=facts)
         launch.permit, launch.left_at = permit, now
         patience = max(timeout if settle is None else settle, _LAST_BYTES)
 
@@ -314,7 +315,7 @@ class Sender:
         if launch.record.held:
             entry = launch.record.entry
             facts = {**entry.facts, "sent": sent_times(entry) - written}
-            undone = {} if "doubt" in facts else {"status": INTENT, "served_at": None}
+            undone = {} if "doubt" in facts else {"status": EntryStatus.INTENT, "served_at": None}
             await self._journal.write(launch.record, facts=facts, **undone)
 
 

@@ -21,7 +21,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import JobKey, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
-from cmsapi.state.entry import Entry
+from cmsapi.state.entry import Entry, EntryStatus
 
 # A job that began this long ago is no longer joined: it may have ended long ago.
 FORGOTTEN_AFTER = 86_400.0
@@ -101,7 +101,7 @@ class JobRegistry:
             record.bind(known)
             return known
         # What the service has said to be its end needs no proof any more.
-        ended = entry.status in (Phase.SUCCEEDED, Phase.FAILED)
+        ended = entry.status in (EntryStatus.SUCCEEDED, EntryStatus.FAILED)
         history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry), watched=ended)
         job = TrackedJob(kind, target, history, settings)
         if not entry.over:
@@ -123,7 +123,7 @@ class JobRegistry:
         """Remove a job that has ended, or whose article was decided on outside of this client."""
         self.remove(job)
         if job.undecided and job.record is not None:
-            self.journal.record_end(job.record, Phase.SUCCEEDED.value, "elsewhere")
+            self.journal.record_end(job.record, EntryStatus.SUCCEEDED, "elsewhere")
 
     def finished(self, job: TrackedJob) -> None:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
@@ -144,7 +144,7 @@ class JobRegistry:
             return
         self.journal.record_review(record)
         if review is not None:
-            review.on_decided = partial(self.journal.record_end, record, Phase.SUCCEEDED.value)
+            review.on_decided = partial(self.journal.record_end, record, EntryStatus.SUCCEEDED)
 
 
 def _same(known: TrackedJob, job: TrackedJob) -> bool:

@@ -16,7 +16,7 @@ import pytest
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
-from cmsapi.state.entry import Entry, Lease, digest_of
+from cmsapi.state.entry import Entry, EntryStatus, Lease, digest_of
 from cmsapi.state.process import Owner
 from tests.support.jobs import Spoiling, box, changed, client_of
 from tests.support.memory import ProcessState, SharedMemory
@@ -295,7 +295,7 @@ async def test_what_is_begun_is_held(fleet: Fleet) -> None:
 async def test_the_outcome_of_an_item_is_not_claimed(fleet: Fleet) -> None:
     """An item that has ended stands in the way for good, and there is nothing to hold."""
     journal, disk = await fleet.open()
-    await journal.delete(await journal.begin("k", ITEM), "succeeded", decision="confirm")
+    await journal.delete(await journal.begin("k", ITEM), EntryStatus.SUCCEEDED, decision="confirm")
     outcome = attrs.evolve(ITEM, status="succeeded", decision="confirm", ended_at=NOW)
     assert await fleet.outcomes() == {"shoes": outcome}
     record = await journal.begin("k", ITEM)
@@ -346,7 +346,7 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
     theirs = await other.claim("k")
     assert theirs is not None
     with pytest.raises(LeaseLostError, match="another process has taken over"):
-        await (one.write(record, status="sending") if how == "write" else one.delete(record, "failed"))
+        await (one.write(record, status="sending") if how == "write" else one.delete(record, EntryStatus.FAILED))
     assert not record.held
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
     await other.delete(theirs)
@@ -482,7 +482,7 @@ async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
     await one.leases.release(record)
-    one.record_end(record, "succeeded", "confirm")
+    one.record_end(record, EntryStatus.SUCCEEDED, "confirm")
     assert await fleet.entries() == {"k": ITEM}
     await one.flush()
     assert await fleet.entries() == {}
@@ -522,7 +522,7 @@ async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> N
 
 def _on_response(journal: LaunchJournal, record: Record, seen: str) -> None:
     if seen == "end":
-        journal.record_end(record, "succeeded")
+        journal.record_end(record, EntryStatus.SUCCEEDED)
     elif seen == "review":
         journal.record_review(record)
     else:
@@ -627,7 +627,7 @@ async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> No
     record = Record(attrs.evolve(ENTRY, asked_at=0.0))
     assert await one.acquire(record)
     await other.leases.release(await other.begin("k", ENTRY))
-    one.record_end(record, "succeeded")
+    one.record_end(record, EntryStatus.SUCCEEDED)
     await one.flush()
     assert await fleet.entries() == {}
 
@@ -826,7 +826,7 @@ async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Seque
     await one.begin("intended", ENTRY)
     await one.begin("running", SEARCH)
     ended = await one.begin("ended", attrs.evolve(SEARCH, target="boots"))
-    one.record_end(ended, "succeeded")
+    one.record_end(ended, EntryStatus.SUCCEEDED)
     if fails:
         await one.flush()
     disk.fails = fails

@@ -14,9 +14,8 @@ from cmsapi.jobs import JobKind
 from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.token import write_token
-from cmsapi.jobs.tracked import INTENT, RUNNING, SENDING
 from cmsapi.sandbox import Sandbox
-from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.entry import Entry, EntryStatus, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 from tests.support.jobs import box, client_of
@@ -24,7 +23,7 @@ from tests.support.jobs import box, client_of
 STRANGE = "video"
 LEFT = {
     f"{STRANGE} {status}": Entry(kind=STRANGE, target=status, asked_at=0.0, status=status)
-    for status in (INTENT, SENDING, RUNNING)
+    for status in (EntryStatus.INTENT, EntryStatus.SENDING, EntryStatus.RUNNING)
 }
 ENDED = Entry(kind=STRANGE, target="vid_1", asked_at=0.0, batch="nightly", item="one", job_id="v", status="succeeded")
 
@@ -55,7 +54,7 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
         await state.begin(lease, entry)
         await state.release(lease)
     lease = Lease(scope, "ended")
-    await state.begin(lease, attrs.evolve(ENDED, status=RUNNING))
+    await state.begin(lease, attrs.evolve(ENDED, status=EntryStatus.RUNNING))
     await state.end(lease, attrs.evolve(ENDED, ended_at=1.0))
     await state.compare_and_set(scope, f"durations {STRANGE}", None, {"3 4": 5})
     yield Shared(sandbox, url, scope, state)
