@@ -27,7 +27,6 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.journal.doubts import Doubts
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
 from cmsapi.jobs.journal.losses import SALT, Losses
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
@@ -91,9 +90,8 @@ class LaunchJournal:
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
-        self._unknown = UnknownLaunches(state, wall)
-        #: The launches that stayed unknown, to be looked at again.
-        self.doubts: Doubts = Doubts(state, wall)
+        #: The launches that became unknown.
+        self.unknown: UnknownLaunches = UnknownLaunches(state, wall)
 
     async def open(self, read_user: ReadUser | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
@@ -227,8 +225,7 @@ class LaunchJournal:
     async def record_unknown(self, record: Record, why: str) -> None:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
-        await self._unknown.add(record.lease, entry.asked_at)
-        await self.doubts.add(record.lease, entry)
+        await self.unknown.add(record.lease, entry)
         await self.delete(record, EntryStatus.UNKNOWN, facts=entry.facts)
 
     def restore_later(self, record: Record) -> None:
@@ -239,10 +236,6 @@ class LaunchJournal:
                 await self.leases.release(record)
 
         self._writes.add(record.lease.key, restore)
-
-    async def was_unknown(self, record: Record, followed: Entry) -> bool:
-        """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
-        return await self._unknown.has(record.lease, followed.asked_at)
 
     async def note_outcome(self, entry: Entry, *, anew: bool = False) -> None:
         """Keep the outcome of an item whose job has the entry of another item; also when its caller is cancelled.

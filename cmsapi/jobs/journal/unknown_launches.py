@@ -1,7 +1,8 @@
-"""Remember which launches became unknown, for the clients that follow them.
+"""Remember the launches that became unknown: whether they happened could not be told.
 
 The entry of such a launch is deleted when its caller hears of the doubt. A client that follows the entry finds it gone,
-as if the job were finished, and must not launch again as if nothing had happened.
+as if the job were finished, and must not launch again as if nothing had happened. The next launch of the same looks
+once more whether the service shows it by now.
 """
 
 from __future__ import annotations
@@ -10,16 +11,25 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cmsapi.state.entry import Lease
+import attrs
+
+from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.store import State
 
-# One document has when they were asked for, by key, for so many seconds.
 _DOCUMENT = "unknown"
+# Seconds for which they are remembered.
 _KEPT_FOR = 86_400.0
+# Seconds after which a launch is no answer to one of today.
+_STALE_AFTER = 43_200.0
+# The newest are remembered.
+_MOST = 500
 
 
 class UnknownLaunches:
-    """Keep the launches of the last day that became unknown.
+    """Keep the launches of the last day that became unknown, in one document.
+
+    One that was looked at again has a time of its end.
 
     Args:
         state: Where they are kept.
@@ -29,30 +39,63 @@ class UnknownLaunches:
     def __init__(self, state: State, wall: Callable[[], float]) -> None:
         self._state = state
         self._wall = wall
-        self._adding = asyncio.Lock()
-        # Those that this client has added: the state may lose them.
-        self._added: dict[str, float] = {}
+        self._changing = asyncio.Lock()
+        # What this client has written: the state may lose it.
+        self._written: dict[str, Entry] = {}
 
-    async def add(self, lease: Lease, asked_at: float) -> None:
-        """Note that a launch became unknown, before its entry is deleted."""
-        async with self._adding:
-            self._added[lease.key] = asked_at
-            while True:
-                found = await self._state.get_document(lease.scope, _DOCUMENT)
-                oldest = self._wall() - _KEPT_FOR
-                self._added = {key: at for key, at in self._added.items() if at >= oldest} | {lease.key: asked_at}
-                changed = {key: at for key, at in _times(found).items() if at >= oldest} | self._added
-                if await self._state.compare_and_set(lease.scope, _DOCUMENT, found, changed) == changed:
-                    return
+    async def add(self, lease: Lease, entry: Entry) -> None:
+        """Remember a launch, before its entry is deleted."""
+        await self._write(lease, entry)
 
     async def has(self, lease: Lease, asked_at: float) -> bool:
         """Tell whether the launch that was asked for at a time became unknown."""
-        found = _times(await self._state.get_document(lease.scope, _DOCUMENT)) | self._added
-        return found.get(lease.key) == asked_at
+        found = (await self._read(lease.scope)).get(lease.key)
+        return found is not None and found.asked_at == asked_at
+
+    async def open(self, scope: str) -> dict[str, Entry]:
+        """Return by their keys those that the service may show by now.
+
+        What has an identifier that only the answer to its launch tells is shown by nothing.
+        """
+        oldest, found = self._wall() - _STALE_AFTER, await self._read(scope)
+        recent = {key: entry for key, entry in found.items() if not entry.over and entry.asked_at >= oldest}
+        shown = {kind.name for kind in KINDS.values() if not kind.polled_by_id}
+        return {key: entry for key, entry in recent.items() if entry.kind in shown}
+
+    async def take(self, lease: Lease) -> Entry | None:
+        """Return the launch of a key to look at it again; from now on it is not open."""
+        found = (await self.open(lease.scope)).get(lease.key)
+        if found is not None:
+            await self._write(lease, attrs.evolve(found, ended_at=self._wall()))
+        return found
+
+    async def _read(self, scope: str) -> dict[str, Entry]:
+        document = await self._state.get_document(scope, _DOCUMENT)
+        return self._written | _entries(document)
+
+    async def _write(self, lease: Lease, entry: Entry) -> None:
+        async with self._changing:
+            while True:
+                stands = await self._state.get_document(lease.scope, _DOCUMENT)
+                kept = self._newest(self._written | _entries(stands)) | {lease.key: entry}
+                self._written = self._newest(self._written) | {lease.key: entry}
+                changed = {key: attrs.asdict(each, recurse=False) for key, each in kept.items()}
+                if await self._state.compare_and_set(lease.scope, _DOCUMENT, stands, changed) == changed:
+                    return
+
+    def _newest(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+        """Return those that are remembered, the oldest first."""
+        oldest = self._wall() - _KEPT_FOR
+        kept = sorted((entry.asked_at, key) for key, entry in entries.items() if entry.asked_at >= oldest)
+        return {key: entries[key] for _, key in kept[-_MOST:]}
 
 
-def _times(document: Any) -> dict[str, float]:
+def _entries(document: Any) -> dict[str, Entry]:
     """Read the document, and ignore anything else."""
-    if not isinstance(document, Mapping):
-        return {}
-    return {key: at for key, at in document.items() if isinstance(at, int | float) and not isinstance(at, bool)}
+    found = {}
+    for key, said in document.items() if isinstance(document, Mapping) else ():
+        try:
+            found[key] = Entry(**said)
+        except (TypeError, ValueError):
+            continue
+    return found

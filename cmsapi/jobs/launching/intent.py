@@ -58,7 +58,7 @@ class Intent:
             return None
         with record.in_work():
             try:
-                doubted = await journal.doubts.take(record.lease)
+                doubted = await journal.unknown.take(record.lease)
                 if doubted is None or doubted.settings != self._entry.settings:
                     return None
                 return await self._reconciler.look_again(request, record, doubted)
@@ -91,7 +91,7 @@ class Intent:
 
     async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
-        if await self._reconciler.journal.was_unknown(record, followed):
+        if await self._reconciler.journal.unknown.has(record.lease, followed.asked_at):
             # That launch is the one in doubt, also for others that have waited for it.
             record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
             self._launch.record = record

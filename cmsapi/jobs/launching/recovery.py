@@ -40,7 +40,7 @@ async def resume(reconciler: Reconciler) -> Resumed:
     await journal.open(reconciler.poller.poll_settings.read_user)
     found = await journal.known_entries()
     keys = sorted(found, key=lambda key: found[key].asked_at)
-    doubted = await journal.doubts.all(journal.scope)
+    doubted = await journal.unknown.open(journal.scope)
     with contextlib.ExitStack() as working:
         records = []
         for key in keys:
@@ -63,7 +63,7 @@ async def resume(reconciler: Reconciler) -> Resumed:
 async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
     """Return the job of a launch that stayed unknown, if the service shows it by now; otherwise it is kept."""
     journal, lease = reconciler.journal, Lease(reconciler.journal.scope, key)
-    if (doubted := await journal.doubts.take(lease)) is None:
+    if (doubted := await journal.unknown.take(lease)) is None:
         return None
     entry = attrs.evolve(doubted, status=EntryStatus.INTENT, batch=None, item=None)
     record = await journal.begin(key, entry)
@@ -75,7 +75,7 @@ async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
         job = await reconciler.look_again(request, record, doubted)
     if job is None:
         await journal.delete(record)
-        await journal.doubts.add(lease, doubted)
+        await journal.unknown.add(lease, doubted)
     return job
 
 
