@@ -174,7 +174,8 @@ class Jobs(Hinting, Unpicklable):
             StateError: The state cannot be reached.
             CMSError: The service cannot be read; launches that are not recovered stay in the journal.
         """
-        return await resume(self._open_launcher().reconciler)
+        launcher = self._open_launcher()
+        return await resume(launcher.poller, launcher.reconciler)
 
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, of all processes.
@@ -185,7 +186,7 @@ class Jobs(Hinting, Unpicklable):
         Raises:
             StateError: The state cannot be reached.
         """
-        return await read_reviews(self._open_launcher().reconciler)
+        return await read_reviews(self._open_launcher().poller)
 
     async def run(self, launch: Awaitable[Job[R]], *, timeout: float | None = None) -> R:  # noqa: ASYNC109  as for `wait`
         """Launch a job and wait for its result; the requests and credit of the launch, and one request a poll.

@@ -30,13 +30,15 @@ class Intent:
     def __init__(self, reconciler: Reconciler, launch: PendingLaunch) -> None:
         self._reconciler = reconciler
         self._launch = launch
+        self._poller = launch.poller
+        self._journal = launch.poller.journal
 
     async def begin(self) -> Record | TrackedJob:
         """Write the launch down and return its record, or return the job that runs in its place."""
         key, self._entry = self._describe()
         followed: Entry | None = None
         while True:
-            record = await self._reconciler.journal.begin(key, self._entry)
+            record = await self._journal.begin(key, self._entry)
             if record.entry is self._entry:
                 if followed is not None:
                     with record.in_work():
@@ -53,15 +55,15 @@ class Intent:
 
     async def _look_again(self, record: Record) -> TrackedJob | None:
         """Return the job of an earlier launch of the same that stayed unknown, if the service shows it by now."""
-        request, journal = self._launch.request, self._reconciler.journal
-        if request.kind.polled_by_id:
+        kind, journal = self._launch.request.kind, self._journal
+        if kind.polled_by_id:
             return None
         with record.in_work():
             try:
                 doubted = await journal.unknown.take(record.lease)
                 if doubted is None or doubted.settings != self._entry.settings:
                     return None
-                return await self._reconciler.look_again(request, record, doubted)
+                return await self._reconciler.look_again(record, doubted)
             except BaseException:
                 # It was not sent.
                 if not record.bound:
@@ -70,7 +72,7 @@ class Intent:
 
     def _describe(self) -> tuple[str, Entry]:
         """Return the key that launches of the same work share, and its entry."""
-        request, journal, purpose = self._launch.request, self._reconciler.journal, self._launch.purpose
+        request, journal, purpose = self._launch.request, self._journal, self._launch.purpose
         kind = request.kind
         batch, item = (purpose and purpose.item) or (None, None)
         work = secrets.token_hex(8)
@@ -91,7 +93,7 @@ class Intent:
 
     async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
-        if await self._reconciler.journal.unknown.has(record.lease, followed.asked_at):
+        if await self._journal.unknown.has(record.lease, followed.asked_at):
             # That launch is the one in doubt, also for others that have waited for it.
             record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
             self._launch.record = record
@@ -107,18 +109,18 @@ class Intent:
         """
         job, entry = record.job, record.entry
         if job is not None and not job.closed:
-            self._reconciler.poller.join(job)
+            self._poller.join(job)
             return job
         if entry.over:
             # The item of a batch ended in another run.
             if (problem := without_result(entry)) is not None:
                 raise problem
-            return self._reconciler.poller.take_over(record)
+            return self._poller.take_over(record)
         if record.bound:
             if await self._is_stale(record):
                 return None
             self._check_join(entry)
-            return self._reconciler.poller.take_over(record)
+            return self._poller.take_over(record)
         if not record.held:
             # A process that is alive works on it.
             self._check_join(entry)
@@ -136,20 +138,26 @@ class Intent:
             # Until this launch is sent, that of the dead process is the one that may have been.
             facts = {**replacement.facts, "doubt": doubt, "sent": sent_times(record.entry)}
             replacement = attrs.evolve(replacement, status=EntryStatus.SENDING, facts=facts)
-        await self._reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
+        await self._journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 
     def _check_join(self, entry: Entry) -> None:
         same_item = entry.item is not None and (entry.batch, entry.item) == (self._entry.batch, self._entry.item)
-        self._reconciler.check_join(self._launch.request, entry.settings, elsewhere=True, same_item=same_item)
+        self._launch.request.check_join(
+            self._launch.policy,
+            settings=self._entry.settings,
+            theirs=entry.settings,
+            elsewhere=True,
+            same_item=same_item,
+        )
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""
-        entry, journal = record.entry, self._reconciler.journal
+        entry, journal = record.entry, self._journal
         recent = journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != EntryStatus.REVIEW):
             return False
-        over = await KINDS[entry.kind].is_over(self._reconciler.caller, entry)
+        over = await KINDS[entry.kind].is_over(self._poller.poll_settings.caller, entry)
         if over:
             await journal.delete(record)
         return over

@@ -41,7 +41,8 @@ class Launcher:
     def __init__(self, poller: Poller, policy: LaunchPolicy, launches: PendingLaunches, books: Books) -> None:
         self.poller: Poller = poller
         self.reconciler: Reconciler = Reconciler(poller, policy, books)
-        self._sender = Sender(self.reconciler)
+        self._caller = poller.poll_settings.caller
+        self._sender = Sender(poller, books, self.reconciler)
         self._policy = policy
         self._launches = launches
 
@@ -97,7 +98,7 @@ class Launcher:
         pending: PendingLaunch | None = None
         job: TrackedJob | None = None
         joined = True
-        deadline = asyncio.timeout(self.reconciler.caller.pipeline.timeouts.deadline)
+        deadline = asyncio.timeout(self._caller.pipeline.timeouts.deadline)
         try:
             async with deadline:
                 while job is None:
@@ -119,12 +120,12 @@ class Launcher:
 
         After each wait the search starts again, because others may have launched meanwhile.
         """
-        registry, check_join = self.poller.registry, self.reconciler.check_join
-        key = (request.kind, request.target)
+        registry, digest, key = self.poller.registry, self.poller.journal.digest, (request.kind, request.target)
+        settings = digest(request.body)
         while request.kind.joins and self._policy.dedupe != "allow":
             pending = self._launches.joinable.get(key)
             if pending is not None and not (pending.task.done() or pending.called_back):
-                check_join(request, self.poller.journal.digest(pending.request.body))
+                request.check_join(self._policy, settings=settings, theirs=digest(pending.request.body))
                 return pending
             job = registry.jobs.get(key)
             if job is None:
@@ -134,7 +135,9 @@ class Launcher:
             if not job.has_subscribers and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
             elif registry.jobs.get(key) is job:
-                check_join(request, None if job.record is None else job.record.entry.settings, job)
+                theirs = None if job.record is None else job.record.entry.settings
+                handle = job_of(job, self.poller)
+                request.check_join(self._policy, settings=settings, theirs=theirs, job=handle)
                 return registry.reopen(job, self.poller.poll_settings) if job.closed else job
         return self._send(request, key)
 
@@ -149,7 +152,7 @@ class Launcher:
                 # That poll may have been begun with another client's settings.
                 await self.poller.poll_now(job)
         elif job.undecided:
-            return job.record is None or not await job.kind.is_over(self.reconciler.caller, job.record.entry)
+            return job.record is None or not await job.kind.is_over(self._caller, job.record.entry)
         return not job.closed or job.undecided
 
     def _send(self, request: LaunchRequest, key: JobKey) -> PendingLaunch:
@@ -182,7 +185,7 @@ class Launcher:
         if pending.task.cancelled():
             what = f"the {pending.request}"
             try:
-                self.reconciler.caller.open()
+                self._caller.open()
             except ClientClosedError:
                 raise ClientClosedError(
                     f"The client was closed before {what} was sent; nothing was charged for it."
@@ -198,7 +201,7 @@ class Launcher:
 
     def _too_late(self, request: LaunchRequest, pending: PendingLaunch | None) -> CMSError:
         """Make the error of a launch whose deadline is over; what is in flight goes on without this caller."""
-        said = f"not done within its deadline of {self.reconciler.caller.pipeline.timeouts.deadline:g} s"
+        said = f"not done within its deadline of {self._caller.pipeline.timeouts.deadline:g} s"
         if pending is not None and pending.in_flight:
             return self.reconciler.unknown(pending, said, stays=True)
         return DeadlineError(

@@ -19,16 +19,15 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import (
     CMSError,
     ForbiddenError,
-    JobError,
     LaunchUnknownError,
     LeaseLostError,
     NotFoundError,
     StateError,
 )
 from cmsapi.jobs.errors import UNUSABLE_ID, sent_times, unknown_launch
-from cmsapi.jobs.job import job_of
-from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
+from cmsapi.jobs.journal.journal import LONGEST_REASON
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -37,7 +36,6 @@ from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
 from cmsapi.state.entry import Entry, EntryStatus
 from cmsapi.transport.call import being_cancelled
-from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -54,39 +52,14 @@ _LONGEST_SETTLE = 86_400.0
 
 
 class Reconciler:
-    """Settle launches without an answer; it also holds what the launches of one client have in common."""
+    """Settle the launches of one client that have no answer."""
 
     def __init__(self, poller: Poller, policy: LaunchPolicy, books: Books) -> None:
-        self.poller: Poller = poller
-        self.policy: LaunchPolicy = policy
-        self.journal: LaunchJournal = poller.journal
-        self.caller: OperationCaller = poller.poll_settings.caller
-        self.books: Books = books
-
-    def check_join(
-        self,
-        request: LaunchRequest,
-        settings: str | None,
-        job: TrackedJob | None = None,
-        *,
-        elsewhere: bool = False,
-        same_item: bool = False,
-    ) -> None:
-        """Refuse to join a launch with another digest of its settings; if the policy says so, any of another item.
-
-        Raises:
-            JobError: It must not be joined; nothing was sent.
-        """
-        problem = ", launched by another client" if elsewhere else ""
-        if self.journal.digest(request.body) != settings:
-            problem = f" with {'other settings' if settings else 'settings not known to this client'}{problem}"
-        elif self.policy.dedupe != "error" or same_item:
-            return
-        raise JobError(
-            f"A {request} is under way already{problem}; nothing was sent or charged. "
-            "Wait for it, or launch with LaunchPolicy(dedupe='allow').",
-            job=None if job is None else job_of(job, self.poller),
-        )
+        self._poller = poller
+        self._policy = policy
+        self._journal = poller.journal
+        self._caller = poller.poll_settings.caller
+        self._books = books
 
     # What follows
 
@@ -101,7 +74,7 @@ class Reconciler:
             LaunchUnknownError: It stays unknown, and is not repeated.
             CMSError: The service or the state could not be read, and an orphan stays as it is.
         """
-        entry, hooks = launch.record.entry, self.poller.hooks
+        entry, hooks = launch.record.entry, self._poller.hooks
         if launch.cause is not None and hooks.wants(LaunchLost.level):
             wait = max(0.0, self._settles_in(launch))
             hooks(LaunchLost(kind=entry.kind, target=entry.target, reason=launch.said, settles_in=wait))
@@ -133,6 +106,17 @@ class Reconciler:
             await self.give_up(launch, finding.why, launch.said)
         return finding.verdict
 
+    async def settle_orphan(self, record: Record) -> TrackedJob | Verdict:
+        """Find out whether the launch of a dead process happened, and do what follows, as `settle` does.
+
+        Without what was asked for it cannot be repeated.
+        """
+        entry = record.entry
+        request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
+        return await self.settle(
+            PendingLaunch(request, self._poller, self._policy, record=record, callers=1, repeatable=False)
+        )
+
     async def give_up(self, launch: PendingLaunch, why: str, said: str) -> None:
         """Record that it is unknown whether a launch happened, and raise that, unless the policy repeats the launch.
 
@@ -147,16 +131,16 @@ class Reconciler:
             if repeats:
                 # Whatever becomes of the repeat, this attempt stays in doubt.
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
-                await self.journal.write(record, status=EntryStatus.SENDING, facts=facts)
+                await self._journal.write(record, status=EntryStatus.SENDING, facts=facts)
                 return
-            self.books.note_unknown(record.entry)
+            self._books.note_unknown(record.entry)
             if launch.callers:
-                await self.journal.record_unknown(record, why)
+                await self._journal.record_unknown(record, why)
             # The last caller may have gone meanwhile.
             if stays := not launch.callers:
-                self.journal.restore_later(record)
+                self._journal.restore_later(record)
         except asyncio.CancelledError:
-            self.journal.restore_later(record)
+            self._journal.restore_later(record)
             raise
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
@@ -186,7 +170,7 @@ class Reconciler:
 
         A function that fails repeats nothing: what it has raised becomes a note on the error, which is about money.
         """
-        choice = self.policy.on_unknown
+        choice = self._policy.on_unknown
         if callable(choice):
             try:
                 choice = choice(unknown)
@@ -209,10 +193,10 @@ class Reconciler:
         The error tells where to go on when the entry `stays` in the journal.
         """
         entry, kind = launch.record.entry, launch.request.kind
-        asked_at = asyncio.get_running_loop().time() - max(0.0, self.journal.wall() - entry.asked_at)
+        asked_at = asyncio.get_running_loop().time() - max(0.0, self._journal.wall() - entry.asked_at)
         evidence = {
             "operation": kind.launch_operation,
-            "asked_at": self.caller.pipeline.clock.datetime_at(asked_at).isoformat(),
+            "asked_at": self._caller.pipeline.clock.datetime_at(asked_at).isoformat(),
             "said": said,
             "sent": max(1, sent_times(entry)),
         }
@@ -221,14 +205,15 @@ class Reconciler:
         if (identifier := entry.facts.get(UNUSABLE_ID)) is not None:
             evidence[UNUSABLE_ID] = identifier
         if stays:
-            found_again = entry.item is not None or (kind.joins and self.policy.dedupe != "allow")
+            found_again = entry.item is not None or (kind.joins and self._policy.dedupe != "allow")
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
         return unknown_launch(kind.name, launch.request.target, evidence)
 
-    async def look_again(self, request: LaunchRequest, record: Record, doubted: Entry) -> TrackedJob | None:
+    async def look_again(self, record: Record, doubted: Entry) -> TrackedJob | None:
         """Look once more whether a launch that stayed unknown is shown; adopt its job under a record if it is."""
+        request = LaunchRequest(kind=KINDS[doubted.kind], target=doubted.target, path={})
         launch = PendingLaunch(
-            request, self.poller, self.policy, record=Record(doubted, record.lease), repeatable=False
+            request, self._poller, self._policy, record=Record(doubted, record.lease), repeatable=False
         )
         try:
             shown, _ = await self.look(launch)
@@ -243,9 +228,9 @@ class Reconciler:
 
     async def adopt(self, record: Record, finding: Finding) -> TrackedJob:
         """Track the job of a launch that happened although its answer is lost."""
-        await self.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
-        job = self.poller.take_over(record)
-        self.books.note_taken(record.entry, answered=False)
+        await self._journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
+        job = self._poller.take_over(record)
+        self._books.note_taken(record.entry, answered=False)
         job.adopted, job.history.saw_running = not finding.ours, finding.running
         return job
 
@@ -261,7 +246,7 @@ class Reconciler:
         settled_at = loop.time() + self._settles_in(launch)
         # Others may have been launched just now, or are about to be answered.
         await asyncio.sleep(min(_A_MOMENT, max(0.0, settled_at - loop.time())))
-        await self.books.learn(self.caller, launch.request.kind)
+        await self._books.learn(self._caller, launch.request.kind)
         await asyncio.sleep(max(0.0, settled_at - loop.time()))
         await self._date(launch)
         return await self._read(launch)
@@ -271,12 +256,12 @@ class Reconciler:
         entry, now = launch.record.entry, asyncio.get_running_loop().time()
         if launch.cause is not None:
             # Its attempt is over, so that no byte of it leaves any more.
-            return COMMITS if self.policy.settle is None else launch.left_at + self.policy.settle - now
+            return COMMITS if self._policy.settle is None else launch.left_at + self._policy.settle - now
         # Of another process only the wall's clock is known, and mostly the service's.
         sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
             return 0.0
-        gone, served = self.journal.wall() - sent_at, self.caller.pipeline.clock.at(now)
+        gone, served = self._journal.wall() - sent_at, self._caller.pipeline.clock.at(now)
         if served is not None and entry.served_at is not None:
             # A clock that was set forward has let no time pass.
             gone = min(gone, served.timestamp() - entry.served_at)
@@ -286,11 +271,11 @@ class Reconciler:
 
     async def _date(self, launch: PendingLaunch) -> None:
         """Find out when a launch was sent on the service's clock, if that was not known yet; one request at most."""
-        record, clock = launch.record, self.caller.pipeline.clock
+        record, clock = launch.record, self._caller.pipeline.clock
         if record.entry.served_at is None and launch.cause is not None:
             # The launch was the first request: the next answer tells the service's time, also of then.
             if clock.at(launch.left_at) is None:
-                await self.caller.call(User, "get_me")
+                await self._caller.call(User, "get_me")
             if (served := clock.at(launch.left_at)) is not None:
                 record.entry = attrs.evolve(record.entry, served_at=served.timestamp())
 
@@ -299,7 +284,7 @@ class Reconciler:
         entry = launch.record.entry
         try:
             shown, lost = await self.look(launch)
-            finding = shown or await self.books.judge(self.caller, entry, lost)
+            finding = shown or await self._books.judge(self._caller, entry, lost)
         except (ForbiddenError, NotFoundError) as refusal:
             return Finding.unknown(f"what would tell cannot be read ({refusal.status})")
         if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
@@ -316,7 +301,7 @@ class Reconciler:
         try:
             await self._date(launch)
             shown, lost = await self.look(launch)
-            charge = shown is None and await self.books.shows_charge(self.caller, launch.record.entry, lost)
+            charge = shown is None and await self._books.shows_charge(self._caller, launch.record.entry, lost)
         except CMSError as error:
             return Finding.unknown(f"it could not be read whether it happened: {error}")
         if shown is not None:
@@ -327,12 +312,12 @@ class Reconciler:
 
     async def look(self, launch: PendingLaunch) -> tuple[Finding | None, str | None]:
         """Read what shows such launches; return what it shows, and how usages call what was launched."""
-        kind, caller, entry = launch.request.kind, self.caller, launch.record.entry
+        kind, caller, entry = launch.request.kind, self._caller, launch.record.entry
         document = await kind.read_evidence(caller, entry)
         latest = caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
         shown = kind.judge_shown(entry, document, latest, caller.words)
         if shown is not None and shown.verdict is Verdict.LAUNCHED and kind.in_review:
-            shown = attrs.evolve(shown, ours=shown.ours and await self.books.only_ours_since(caller, entry))
+            shown = attrs.evolve(shown, ours=shown.ours and await self._books.only_ours_since(caller, entry))
         if not kind.in_usages:
             return shown, None
         name = launch.request.target if kind.polled_by_id else getattr(document, kind.name_field, None)

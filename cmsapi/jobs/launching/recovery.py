@@ -13,9 +13,8 @@ from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchRecovered
 from cmsapi.state.entry import EntryStatus, Lease
@@ -34,10 +33,10 @@ class Resumed:
     unknown: tuple[LaunchUnknownError, ...]
 
 
-async def resume(reconciler: Reconciler) -> Resumed:
+async def resume(poller: Poller, reconciler: Reconciler) -> Resumed:
     """Recover all launches that no process that is alive works on."""
-    journal = reconciler.journal
-    await journal.open(reconciler.poller.poll_settings.read_user)
+    journal = poller.journal
+    await journal.open(poller.poll_settings.read_user)
     found = await journal.known_entries()
     keys = sorted(found, key=lambda key: found[key].asked_at)
     doubted = await journal.unknown.open(journal.scope)
@@ -47,7 +46,9 @@ async def resume(reconciler: Reconciler) -> Resumed:
             if (record := await journal.claim(key)) is not None:
                 working.enter_context(record.in_work())
                 records.append(record)
-        ended = await asyncio.gather(*(_recover(reconciler, record) for record in records), return_exceptions=True)
+        ended = await asyncio.gather(
+            *(_recover(poller, reconciler, record) for record in records), return_exceptions=True
+        )
     unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
     for end in ended:
         if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
@@ -55,14 +56,14 @@ async def resume(reconciler: Reconciler) -> Resumed:
                 # They are no longer in the journal: the next call would not tell.
                 end.add_note(str(each))
             raise end
-    shown = [job for key in doubted if (job := await _look_again(reconciler, key))]
-    jobs = tuple(job_of(end, reconciler.poller) for end in (*ended, *shown) if isinstance(end, TrackedJob))
+    shown = [job for key in doubted if (job := await _look_again(poller, reconciler, key))]
+    jobs = tuple(job_of(end, poller) for end in (*ended, *shown) if isinstance(end, TrackedJob))
     return Resumed(jobs, unknown)
 
 
-async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
+async def _look_again(poller: Poller, reconciler: Reconciler, key: str) -> TrackedJob | None:
     """Return the job of a launch that stayed unknown, if the service shows it by now; otherwise it is kept."""
-    journal, lease = reconciler.journal, Lease(reconciler.journal.scope, key)
+    journal, lease = poller.journal, Lease(poller.journal.scope, key)
     if (doubted := await journal.unknown.take(lease)) is None:
         return None
     entry = attrs.evolve(doubted, status=EntryStatus.INTENT, batch=None, item=None)
@@ -70,20 +71,19 @@ async def _look_again(reconciler: Reconciler, key: str) -> TrackedJob | None:
     if record.entry is not entry:
         # It was launched again since.
         return None
-    request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
     with record.in_work():
-        job = await reconciler.look_again(request, record, doubted)
+        job = await reconciler.look_again(record, doubted)
     if job is None:
         await journal.delete(record)
         await journal.unknown.add(lease, doubted)
     return job
 
 
-async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
+async def _recover(poller: Poller, reconciler: Reconciler, record: Record) -> TrackedJob | None:
     """Recover an entry with an event of what became of it."""
-    entry, hooks, outcome = record.entry, reconciler.poller.hooks, "deleted"
+    entry, hooks, outcome = record.entry, poller.hooks, "deleted"
     try:
-        if (job := await _settled(reconciler, record)) is not None:
+        if (job := await _settled(poller, reconciler, record)) is not None:
             outcome = "polled"
     except BaseException as raised:
         outcome = type(raised).__name__
@@ -99,27 +99,22 @@ async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
                     id=record.entry.job_id,
                     status=entry.status,
                     outcome=outcome,
-                    elapsed=max(0.0, reconciler.journal.wall() - entry.asked_at),
+                    elapsed=max(0.0, poller.journal.wall() - entry.asked_at),
                 )
             )
 
 
-async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
+async def _settled(poller: Poller, reconciler: Reconciler, record: Record) -> TrackedJob | None:
     """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
-    journal, entry = reconciler.journal, record.entry
+    journal, entry = poller.journal, record.entry
     if entry.status == EntryStatus.INTENT:
         # It was not sent, and its caller is gone.
         await journal.delete(record)
         return None
     if entry.status != EntryStatus.SENDING:
-        return reconciler.poller.take_over(record)
+        return poller.take_over(record)
     try:
-        request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
-        # Without what was asked for it cannot be repeated.
-        orphan = PendingLaunch(
-            request, reconciler.poller, reconciler.policy, record=record, callers=1, repeatable=False
-        )
-        settled = await reconciler.settle(orphan)
+        settled = await reconciler.settle_orphan(record)
     except BaseException:
         journal.leases.release_later(record)
         raise
@@ -129,10 +124,10 @@ async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
     return None
 
 
-async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
+async def read_reviews(poller: Poller) -> list[GenerationReview]:
     """Read the generations of the journal, and return those that wait for a decision."""
-    journal = reconciler.journal
-    await journal.open(reconciler.poller.poll_settings.read_user)
+    journal = poller.journal
+    await journal.open(poller.poll_settings.read_user)
     await journal.flush()
     reviews = []
     found = await journal.state.entries(journal.scope)
@@ -141,10 +136,10 @@ async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
         if kind is None or not kind.in_review or entry.status not in (EntryStatus.RUNNING, EntryStatus.REVIEW):
             continue
         record = Record(entry, Lease(journal.scope, key))
-        review = await kind.read_review(reconciler.caller, entry)
+        review = await kind.read_review(poller.poll_settings.caller, entry)
         if review is not None:
             review.on_decided = partial(journal.record_end, record, EntryStatus.SUCCEEDED)
             reviews.append(review)
-        elif entry.status == EntryStatus.REVIEW and await kind.is_over(reconciler.caller, entry):
+        elif entry.status == EntryStatus.REVIEW and await kind.is_over(poller.poll_settings.caller, entry):
             journal.record_end(record, EntryStatus.SUCCEEDED, "elsewhere")
     return reviews

@@ -32,9 +32,11 @@ from cmsapi.errors import (
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, job_before
+from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
@@ -54,12 +56,12 @@ _LAST_BYTES = 5.0
 class Sender:
     """Send the launches of one client."""
 
-    def __init__(self, reconciler: Reconciler) -> None:
+    def __init__(self, poller: Poller, books: Books, reconciler: Reconciler) -> None:
+        self._poller = poller
+        self._journal = poller.journal
+        self._caller = poller.poll_settings.caller
+        self._books = books
         self._reconciler = reconciler
-        self._poller = reconciler.poller
-        self._journal = reconciler.journal
-        self._caller = reconciler.caller
-        self._books = reconciler.books
         # One launch of the client at a time reads the balances. Others wait as long as their own settings say.
         self._reading = asyncio.Lock()
 
