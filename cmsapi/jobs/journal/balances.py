@@ -15,8 +15,8 @@ from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.state.entry import Entry, Fact
 
-# A balance is read anew before a launch when so many launches have left since, or so many seconds have passed: the
-# usages since then have to fit on a few pages.
+# A balance is read anew before a launch after `_LAUNCHES` launches or `_SECONDS` seconds: the usages since then have to
+# fit on a few pages.
 _LAUNCHES, _SECONDS = 100, 600.0
 
 

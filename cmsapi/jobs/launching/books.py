@@ -40,18 +40,19 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 #: Seconds after its answer within which the books have to show a launch to be relied on.
 PROMPT = 5.0
 _MOST_PAGES = 10
-# Seconds for which a reading waits for the launches in flight; one that hangs for longer counts as one in doubt.
+# Seconds for which a reading waits for the launches in flight; one that takes longer counts as one in doubt.
 _PATIENCE = 5.0
 # Seconds for which launches wait for a reading at most.
 _LONGEST_READING = 10.0
 # Seconds between readings of books that do not balance.
 _PAUSES = (0.0, 1.0, 3.0)
-# What was asked for so long before a launch counts no more among the launches that may be charged since.
+# Seconds before a launch after which an older one can no longer be charged together with it.
 _LONG_BEFORE = 600.0
-# For so long it is not relied on what was not so once.
+# Seconds before a control that has failed is learned again.
 _FORGOTTEN_FOR = 86_400.0
-# So many keywords are read in one go to know how usages call them, and so many launches are remembered.
+# Most keywords that one verdict reads to know how usages call them.
 _MOST_NAMES = 50
+# Most launches that are remembered.
 _LARGEST_MEMORY = 1000
 
 
