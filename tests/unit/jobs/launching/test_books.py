@@ -105,6 +105,11 @@ def test_reasons() -> None:
     )
     missing = "1 launches that the service has taken since then have no usage by their names"
     assert judge(span(taken=["boots"]), "tents", SEEN).why == missing
+    perhaps = "usage use_10 may be its own, and no request lists what was launched"
+    assert judge(span(before=usage(10)), "tents", SEEN).why == perhaps
+    of_nobody = attrs.evolve(usage(9, keyword="boots"), user=nameless)
+    others = "usages stand under another user than before"
+    assert judge(span(usages=(of_nobody,), taken=["boots"]), "tents", SEEN).why == others
 
 
 @pytest.mark.parametrize(
