@@ -1,11 +1,8 @@
-"""Documents to models: one generated function per class of models, and one careful way for unusual documents.
+"""Documents to models, field by field.
 
-`cattrs.gen` generates such functions too, but with a strict hook for each field they take twice as long, parsing
-included: a call for each value, and a frozen `__init__` for each model (the figures are in `docs/benchmarks.md`). The
-functions made here check types in line, fill the slots of an open twin of the class and close it by its `__class__`.
-
-A generated function reads the ordinary document, which may have unlisted keys besides. Any other one goes to
-`CarefulReader`, which takes what its class does not announce and counts it, or refuses it.
+`cattrs.gen` would call a hook for each field and raise at the first that does not fit. A model has to take what its
+class does not announce, and count it, so that one hook for each class reads the whole document. What that takes for a
+page of a hundred contents is in `docs/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -14,8 +11,7 @@ import functools
 import typing
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from types import CodeType
-from typing import Any, NoReturn
+from typing import Any
 
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Extra
 from cmsapi.api.wire.drift import Drift, DriftKind
@@ -32,31 +28,14 @@ Hook = Callable[[Any, Any], Any]
 def model_reader(model: Any, converter: Any, drift: Drift) -> Hook:
     """Make the hook that reads documents of a class; the converter has the hooks for the documents inside."""
     nested: dict[str, Hook] = {}
-    scope: dict[str, Any] = {}
     for field in shape(model):
         if is_model(field.type):
             items = list[field.type]  # type: ignore[name-defined]  # a type that is made at run time
             nested[field.name] = (
                 _tuple_reader(list_reader(items, converter)) if field.many else converter.get_structure_hook(field.type)
             )
-            scope |= {f"{field.name}_read": nested[field.name], f"{field.name}_type": field.type}
-        elif is_open_enum(field.type):
-            nothing = {None: None} if field.nullable else {}
-            scope[f"{field.name}_words"] = {word.value: word for word in field.type} | nothing
-    careful = CarefulReader(model, nested, drift)
-    scope |= {
-        "Model": model,
-        "NONE_ABSENT": NONE_ABSENT,
-        "NOTHING_ELSE": NOTHING_ELSE,
-        "Twin": _twin(model),
-        "copied": copied,
-        "read_carefully": careful.read,
-        "read_time": datetime.fromisoformat,
-        "refuse": _refuse,
-        "unlisted": careful.unlisted,
-    }
-    exec(_code(model), scope)  # noqa: S102  our own text, made of our own classes
-    return typing.cast("Hook", scope["read"])
+    reader = ModelReader(model, nested, drift)
+    return lambda document, _: reader.read(document)
 
 
 def list_reader(type_: Any, converter: Any) -> Hook:
@@ -89,8 +68,8 @@ def _tuple_reader(read: Hook) -> Hook:
     return lambda values, type_: tuple(read(values, type_))
 
 
-class CarefulReader:
-    """Read any document of a class, field by field, with the hooks of the fields that hold other documents."""
+class ModelReader:
+    """Read documents of a class, with the hooks of the fields that hold other documents."""
 
     def __init__(self, model: Any, nested: Mapping[str, Hook], drift: Drift) -> None:
         self._model = model
@@ -125,15 +104,15 @@ class CarefulReader:
             if field.type is datetime:
                 texts += (read, value)
         absent = _shared(self._listed.difference(document))
-        extra = self.unlisted(document, misfits)
+        extra = self._unlisted(document, misfits)
         return self._model(**values, extra=extra, absent_keys=absent, time_texts=tuple(texts))
 
-    def unlisted(self, document: dict[str, Any], misfits: dict[str, Any] | None = None) -> Extra:
+    def _unlisted(self, document: dict[str, Any], misfits: dict[str, Any]) -> Extra:
         """Keep the unlisted keys of a document, and the values that do not fit into their fields."""
         extra = {key: value for key, value in document.items() if key not in self._listed}
         for key in extra:
             self._note(DriftKind.UNKNOWN_KEY, key)
-        extra |= misfits or {}
+        extra |= misfits
         return Extra(copied(extra)) if extra else NOTHING_ELSE
 
     def _unlike(self, field: Field, value: Any, document: dict[str, Any]) -> Any:
@@ -176,7 +155,7 @@ class CarefulReader:
 # A thousand documents that lack the same keys share one set.
 @functools.lru_cache(maxsize=64)
 def _shared(absent: frozenset[str]) -> frozenset[str]:
-    return absent
+    return absent or NONE_ABSENT
 
 
 def _time(text: str) -> datetime | None:
@@ -192,58 +171,3 @@ def _expected(field: Field) -> str:
     if field.type is datetime:
         return "a time in ISO 8601"
     return SCALARS[str if is_open_enum(field.type) else field.type]
-
-
-def _refuse() -> NoReturn:
-    raise ValueError
-
-
-def _twin(model: Any) -> type:
-    """Return a class with the same slots that can be filled; an instance becomes a model by its `__class__`."""
-    # All three from `object`, otherwise the interpreter has no fast path for making and filling an instance.
-    plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(f"Open{model.__name__}", model.__bases__, {"__slots__": model.__slots__, **plain})
-
-
-@functools.cache
-def _code(model: Any) -> CodeType:
-    """Compile the function that reads documents of a class."""
-    # Documents inside come last: when one of their neighbours is unusual, all are read again.
-    fields = sorted(shape(model), key=lambda field: is_model(field.type))
-    texts = "".join(f"model.{field.name}, {field.name}_, " for field in fields if field.type is datetime)
-    lines = [
-        "def read(document, _):",
-        "try:",
-        "    model = Twin()",
-        *(f"    model.{field.name} = {_reading(field)}" for field in fields),
-        "except (KeyError, TypeError, ValueError):",
-        "    model = None",
-        # Outside the handler, so that an error does not drag its cause along.
-        "if model is None:",
-        "    return read_carefully(document)",
-        f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} else unlisted(document)",
-        "model.absent_keys = NONE_ABSENT",
-        f"model.time_texts = ({texts})",
-        "model.__class__ = Model",
-        "return model",
-    ]
-    return compile("\n    ".join(lines), f"<cmsapi reads {model.__name__}>", "exec")
-
-
-def _reading(field: Field) -> str:
-    """Return the expression that reads the value of a field; what it tests first is the most frequent."""
-    name, value = f"{field.name}_", f"document[{field.wire!r}]"
-    if field.type is Any:
-        return f"copied({value})"
-    if is_open_enum(field.type):
-        return f"{name}words[{value}]"
-    otherwise = f"None if {name} is None else refuse()" if field.nullable else "refuse()"
-    if field.type is datetime:
-        return (
-            f"time if type({name} := {value}) is str and (time := read_time({name})).tzinfo and 'T' in {name} "
-            f"else {otherwise}"
-        )
-    if is_model(field.type):
-        return f"{name}read({name}, {name}type) if ({name} := {value}) is not None else {otherwise}"
-    also = f" or type({name}) is int" if field.type is float else ""
-    return f"{name} if type({name} := {value}) is {field.type.__name__}{also} else {otherwise}"
