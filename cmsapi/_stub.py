@@ -29,11 +29,6 @@ def attach_stub(package: str) -> tuple[Callable[[str], Any], Callable[[], list[s
         elif name in read_stub():
             value = getattr(importlib.import_module(modules[name]), name)
         else:
-            from cmsapi.deprecation import NAMES, deprecated_value
-
-            if name in NAMES.get(package, ()):
-                # It is not kept, so that each use warns.
-                return deprecated_value(package, name)
             raise _unknown(package, name)
         setattr(sys.modules[package], name, value)
         return value

@@ -50,8 +50,10 @@ _PAUSES = (0.0, 1.0, 3.0)
 _LONG_BEFORE = 600.0
 # Seconds before a control that has failed is learned again.
 _FORGOTTEN_FOR = 86_400.0
-# Most keywords that one verdict reads to know how usages call them.
-_MOST_NAMES = 50
+# Most keywords that are read to know how usages call them: for a verdict, and where no launch is in doubt.
+_MOST_NAMES, _FEW_NAMES = 100, 20
+# Seconds before a control that could not be learned is tried again while no launch is in doubt.
+_LEARN_AGAIN = 600.0
 # Most launches that are remembered.
 _LARGEST_MEMORY = 1000
 
@@ -131,8 +133,9 @@ class Books:
         # The launches that the service has certainly taken, and those that stayed unknown.
         self._taken: deque[Taken] = deque(maxlen=_LARGEST_MEMORY)
         self._doubted: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
-        # One reading at a time, while launches wait.
-        self._reading = asyncio.Lock()
+        # One reading at a time, while launches wait; and one task at a time learns, not before some loop time by kind.
+        self._reading, self._learning = asyncio.Lock(), asyncio.Lock()
+        self._learn_at: dict[str, float] = {}
         self._open, self._idle = asyncio.Event(), asyncio.Event()
         self._open.set()
         self._idle.set()
@@ -206,7 +209,9 @@ class Books:
                 break
         return attrs.evolve(reading, ended=loop.time())
 
-    async def _span(self, caller: OperationCaller, entry: Entry, reading: Reading) -> Span | None:
+    async def _span(
+        self, caller: OperationCaller, entry: Entry, reading: Reading, most_names: int = _MOST_NAMES
+    ) -> Span | None:
         """Put together what happened between the balance before a launch and a reading; None if it does not add up."""
         then = entry.facts.get("balance")
         found = reading.since(then) if isinstance(then, int) else None
@@ -219,7 +224,7 @@ class Books:
         others = [each for each in await self._others(entry, reading) if _key(each) not in sure]
         # Names are asked for only where something has to be called by them.
         sure_names, other_names = [
-            await self._names(caller, each) if found[0] else [None] * len(each) for each in (taken, others)
+            await self._names(caller, each, most_names) if found[0] else [None] * len(each) for each in (taken, others)
         ]
         # The time of the first attempt says nothing of a later one.
         launched_at = entry.served_at if sent_times(entry) < 2 else None
@@ -245,19 +250,22 @@ class Books:
             each for each in found.values() if each.asked_at >= oldest and not self._left_after(each, reading.number)
         ]
 
-    async def _names(self, caller: OperationCaller, entries: Iterable[Entry]) -> list[str | None]:
-        """Return how usages call the targets of launches; what is not known yet is read, but not without limit."""
-        names: list[str | None] = []
-        unread = _MOST_NAMES
+    async def _names(self, caller: OperationCaller, entries: Sequence[Entry], most: int) -> list[str | None]:
+        """Return how usages call the targets of launches; at most so many that are not known yet are read."""
+        found: list[str | None] = []
         for entry in entries:
             kind = KINDS[entry.kind]
             name = entry.target if kind.polled_by_id else self._registry.names.get((kind, entry.target))
-            if kind.in_usages and name is None and unread:
-                unread -= 1
-                document = await caller.call(kind.model, kind.operation, {kind.parameter: entry.target})
-                name = getattr(document, kind.name_field, None)
-            names.append(name_of(name) if kind.in_usages and name is not None else None)
-        return names
+            found.append(name if kind.in_usages else None)
+        unread = [place for place, name in enumerate(found) if name is None and KINDS[entries[place].kind].in_usages]
+
+        async def read(place: int) -> None:
+            kind, target = KINDS[entries[place].kind], entries[place].target
+            document = await caller.call(kind.model, kind.operation, {kind.parameter: target})
+            found[place] = getattr(document, kind.name_field, None)
+
+        await asyncio.gather(*map(read, unread[:most]))
+        return [None if name is None else name_of(name) for name in found]
 
     # Verdicts
 
@@ -337,6 +345,18 @@ class Books:
 
     async def learn(self, caller: OperationCaller, kind: Kind) -> None:
         """Look whether the books show a launch that was answered just now, unless that is known of its kind."""
+        async with self._learning:
+            await self._learn(caller, kind, _MOST_NAMES)
+
+    async def learn_cheaply(self, caller: OperationCaller, kind: Kind) -> None:
+        """Do the same while no launch is in doubt: with few requests, and after a failure not again for a while."""
+        now = asyncio.get_running_loop().time()
+        if not self._learning.locked() and now >= self._learn_at.get(kind.name, now):
+            async with self._learning:
+                self._learn_at[kind.name] = now + _LEARN_AGAIN
+                await self._learn(caller, kind, _FEW_NAMES)
+
+    async def _learn(self, caller: OperationCaller, kind: Kind, most_names: int) -> None:
         loop = asyncio.get_running_loop()
         youngest = _youngest(self._taken, kind)
         then = None if youngest is None else youngest.entry.facts.get("balance")
@@ -350,7 +370,7 @@ class Books:
                 return
             reading = await self._read_since(caller, kind.balance, then, loop.time())
             seen = _youngest(reading.taken, kind) or youngest
-            within, span = reading.ended - seen.at, await self._span(caller, seen.entry, reading)
+            within, span = reading.ended - seen.at, await self._span(caller, seen.entry, reading, most_names)
             # A charge that comes with the end of a job would be late for others.
             if span is None or span.imbalance is not None or within > PROMPT or not self._runs(seen.entry):
                 return

@@ -208,7 +208,7 @@ class Sender:
         self._books.note_taken(record.entry, answered=True)
         if self._journal.state.shared and launch.policy.baseline == "read":
             # The state keeps it for all that come later.
-            poller.tasks.start(self._books.learn(self._caller, kind))
+            poller.tasks.start(self._books.learn_cheaply(self._caller, kind))
         return job
 
     async def _refused(self, launch: PendingLaunch, refusal: Exception) -> None:

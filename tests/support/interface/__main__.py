@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 
 from tests.support.interface import comparison
-from tests.support.interface.overdue import overdue
 from tests.support.interface.public import ROOT
 from tests.support.interface.record import PLACE, is_fresh, written
 from tests.support.interface.surface import Surface
@@ -24,7 +23,7 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     base = given.base or comparison.last_tag()
     try:
-        refused = list(refusals(given.version)) if given.version and comparison.numbers(given.version) else []
+        refused = list(refusals()) if given.version and comparison.numbers(given.version) else []
         if not given.version:
             (ROOT / PLACE).write_text(written(Surface.of()), encoding="utf-8")
             print(f"Wrote {PLACE}.")
@@ -41,9 +40,8 @@ def main(arguments: list[str]) -> int:
     return 1 if refused else 0
 
 
-def refusals(version: str) -> Iterator[str]:
-    """Give the reasons to refuse a version, whatever it is compared with."""
-    yield from overdue(version)
+def refusals() -> Iterator[str]:
+    """Give the reasons to refuse any version."""
     if not is_fresh():
         yield f"{PLACE} is not that of the code: run `make interface`, and look at what changed."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -171,6 +172,18 @@ async def test_books_are_learned_at_the_first_doubt() -> None:
     assert (len(jobs), len(sandbox.ledger.launches())) == (4, 4)
     assert (seen["holds"], seen["user"]) == (True, sandbox.user_ids[0])
     assert 0.0 <= seen["within"] < 5.0
+
+
+@pytest.mark.looptime
+async def test_a_worker_learns_once_for_all_its_launches(tmp_path: Path) -> None:
+    """The launches of a fan-out share one reading of the books, and the names of those that it finds."""
+    sandbox = box(60.0, keywords=12)
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
+        await asyncio.gather(*map(client.keywords.analyze, sandbox.keyword_ids))
+        await asyncio.sleep(1.0)
+        count = sandbox.ledger.count
+        assert count(operation="list_credit_usages") == 1
+        assert 1 <= count(operation="get_keyword") <= 12
 
 
 @pytest.mark.looptime
