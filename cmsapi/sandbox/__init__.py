@@ -17,10 +17,12 @@ from cmsapi.sandbox.service.service import Statistics
 from cmsapi.sandbox.serving.transport import SandboxTransport
 from cmsapi.sandbox.world.behaviour import Behaviour
 from cmsapi.sandbox.world.billing import Credits
+from cmsapi.sandbox.world.books import Books
 from cmsapi.sandbox.world.jobs import Job
 
 __all__ = [
     "Behaviour",
+    "Books",
     "Credits",
     "Entry",
     "Fault",

@@ -25,6 +25,7 @@ from cmsapi.sandbox.serving.exchange import Exchange
 from cmsapi.sandbox.serving.transport import SandboxTransport
 from cmsapi.sandbox.world.behaviour import Behaviour
 from cmsapi.sandbox.world.billing import Billing, Credits
+from cmsapi.sandbox.world.books import Books
 from cmsapi.sandbox.world.clock import Clock
 from cmsapi.sandbox.world.initial_data import populate
 from cmsapi.sandbox.world.jobs import Failures, Jobs
@@ -55,6 +56,7 @@ class Sandbox(Controls):
         faults: Delays and faults between client and service; one `Fault` or several are short for `Faults(rules=…)`.
         credits: Initial balances.
         behaviour: Choices where the specification is silent.
+        books: How the service books launches: when, what, under whom, and in which words.
         failures: Fraction of the jobs that fail, for all or by kind, or a callable `(kind, random.Random) -> bool`.
         api_key: Key of the administrator; None for one that depends on the seed. With a chosen key the other keys and
             the identifier of the organisation depend on it, so clients share no state between two services with
@@ -81,10 +83,11 @@ class Sandbox(Controls):
         faults: Faults | Fault | Iterable[Fault] | None = None,
         credits: Credits | None = None,  # noqa: A002 - the name in the domain
         behaviour: Behaviour | None = None,
+        books: Books | None = None,
         failures: Failures = None,
         api_key: str | None = None,
     ) -> None:
-        behaviour = behaviour or Behaviour()
+        behaviour, books = behaviour or Behaviour(), books or Books()
         if isinstance(failures, Mapping):
             check_kinds(self.job_kinds, failures)
         # The balances change, and the setting stays as it is.
@@ -95,9 +98,10 @@ class Sandbox(Controls):
             seed=seed,
             clock=self._clock,
             store=store,
-            billing=Billing(self.credits, store, 1 if behaviour.amounts == "positive" else -1),
+            billing=Billing(self.credits, store, 1 if behaviour.amounts == "positive" else -1, books.refund),
             jobs=Jobs(seed, durations_by_kind(self.job_kinds, durations), failures),
             behaviour=behaviour,
+            books=books,
         )
         data = populate(world, keywords=keywords, contents=contents)
         self.workspace_id: str = data.workspace_id

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from cmsapi.sandbox.domain.organisation import show_person
 from cmsapi.sandbox.world.billing import TYPES
 from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.behaviour import Behaviour
+    from cmsapi.sandbox.world.books import Books
     from cmsapi.sandbox.world.records import Usage
 
 _CUT = 255
@@ -19,14 +21,18 @@ _CUT = 255
 
 def list_credit_usages(call: Call) -> Document:
     """List the usages of one type of credit, filtered by a text in the keyword."""
+    behaviour, books = call.world.behaviour, call.world.books
+    if books.refused:
+        raise Refusal(403, "usages are refused")
     usages = call.store.usages[call.query.choice("type", TYPES)]
     if text := call.query.text("q"):
         wanted = text.casefold()
         usages = [usage for usage in usages if wanted in usage.keyword.casefold()]
-    behaviour = call.world.behaviour
     if len(behaviour.stamps_ahead) > 1:
         usages = sorted(usages, key=lambda usage: usage.created_at)
-    return call.page(usages, lambda usage: _show(usage, behaviour))
+    if books.oldest_first and behaviour.order == "newest":
+        usages = usages[::-1]
+    return call.page(usages, lambda usage: _show(usage, behaviour, books), largest=books.page_size, last=books.pages)
 
 
 def _spell(keyword: str, behaviour: Behaviour) -> str:
@@ -41,19 +47,36 @@ def _spell(keyword: str, behaviour: Behaviour) -> str:
     return keyword[:_CUT] if "cut" in ways else keyword
 
 
-def _show(usage: Usage, behaviour: Behaviour) -> Document:
-    country = usage.workspace.country_code
+def _write(usage: Usage, behaviour: Behaviour, books: Books) -> Document | None:
+    """Return the keyword of a usage as the books write it."""
+    if books.keyword == "null":
+        return None
+    keyword, country = _spell(usage.keyword, behaviour), usage.workspace.country_code
+    ways = {"decorated": f"{usage.type} {keyword} ({country})", "upper": keyword.upper(), "other": "a keyword"}
     return {
+        "keyword": ways.get(books.keyword, keyword),
+        "countryCode": country.lower() if behaviour.usage_country == "lower" else country,
+        "languageCode": usage.workspace.language_code,
+    }
+
+
+def _identify(usage: Usage, books: Books) -> Document | None:
+    """Return the user under whom a usage stands."""
+    identities: dict[str, Document | None] = {"api": {"id": "api", "firstName": "API"}, "null": None}
+    return identities[books.user] if books.user in identities else show_person(usage.user)
+
+
+def _show(usage: Usage, behaviour: Behaviour, books: Books) -> Document:
+    document = {
         "id": usage.id,
         "createdAt": timestamp(usage.created_at),
         "amount": usage.amount,
         "remainingCredits": usage.remaining_credits,
         "type": usage.type,
-        "keyword": {
-            "keyword": _spell(usage.keyword, behaviour),
-            "countryCode": country.lower() if behaviour.usage_country == "lower" else country,
-            "languageCode": usage.workspace.language_code,
-        },
-        "user": show_person(usage.user),
+        "keyword": _write(usage, behaviour, books),
+        "user": _identify(usage, books),
         "workspace": {"id": usage.workspace.id, "name": usage.workspace.name},
     }
+    if books.keyword == "absent":
+        del document["keyword"]
+    return document

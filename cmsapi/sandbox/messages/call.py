@@ -111,18 +111,29 @@ class Call:
             raise Refusal(self.world.behaviour.unknown_reference, f"{field}: no such resource")
         return record
 
-    def page(self, items: Sequence[_Item], show: Callable[[_Item], Document]) -> Document:
+    def page(
+        self,
+        items: Sequence[_Item],
+        show: Callable[[_Item], Document],
+        *,
+        largest: int | None = None,
+        last: int | None = None,
+    ) -> Document:
         """Return the page of a collection that the query names.
 
         Args:
             items: All items, oldest first.
             show: Returns the document of an item.
+            largest: Largest number of items on a page, whatever the query asks for; None for that.
+            last: Number of the last page; None for as many as there are.
         """
+        limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
         return make_page(
             items,
             show,
             page=self.query.integer("page", minimum=1) or 1,
-            limit=self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT,
+            limit=limit if largest is None else min(limit, largest),
+            last=last,
             operation=self.operation,
             behaviour=self.world.behaviour,
         )

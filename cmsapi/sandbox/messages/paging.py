@@ -18,6 +18,7 @@ def make_page(
     *,
     page: int,
     limit: int,
+    last: int | None,
     operation: str,
     behaviour: Behaviour,
 ) -> dict[str, Any]:
@@ -28,13 +29,15 @@ def make_page(
         show: Returns the document of an item.
         page: Number of the page, from 1.
         limit: Largest number of items on it.
+        last: Number of the last page; None for as many as there are.
         operation: Name of the operation.
         behaviour: What the service shows of its lists.
     """
     start, total = (page - 1) * limit, len(items)
     endless = operation in behaviour.endless_lists
+    end = start + limit if endless and total else min(start + limit, total)
     data = []
-    for place in range(start, start + limit if endless and total else min(start + limit, total)):
+    for place in range(start, end if last is None or page <= last else start):
         rounds, place_in_list = divmod(place, total)
         shown = show(items[place_in_list] if behaviour.order == "oldest" else items[-1 - place_in_list])
         if rounds:
@@ -46,7 +49,7 @@ def make_page(
     if behaviour.total == "told":
         pagination["total"] = total
     if behaviour.has_more != "absent":
-        more = endless or start + limit < total
+        more = (endless or start + limit < total) and (last is None or page < last)
         pagination["hasMore"] = more if behaviour.has_more == "told" else None
     return {"data": data, "pagination": pagination}
 

@@ -23,7 +23,7 @@ class Entry:
         status: Status of the answer; None if the connection was dropped.
         outcome: `ok`, the `error.code`, `dropped`, or the name of the spoiling of a good answer.
         target_id: The resource of the path, or the one that the request created.
-        charged: Whether the request consumed a credit on arrival.
+        charged: Whether the request consumed a credit on arrival, even if the books show it later.
         effect: Whether the request changed anything.
         request_id: The `X-Request-Id` of its answer.
     """

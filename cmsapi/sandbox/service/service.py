@@ -81,7 +81,7 @@ class Service:
         """Answer a request that arrives now."""
         world = self.world
         at = world.clock.seconds()
-        if at >= world.jobs.next_end:
+        if at >= world.jobs.next_end or at >= world.bookkeeper.next_due:
             self.complete_due_jobs(at)
         if (answer := self._answer_public(request)) is not None:
             return self._record(request, at, "none", answer)
@@ -99,13 +99,15 @@ class Service:
         return self._answer_operation(request, key, at)
 
     def complete_due_jobs(self, at: float) -> None:
-        """Apply the ends that the clock has passed, in order, each with its own moment."""
+        """Apply the ends that the clock has passed, and what is to be booked, in order, each with its own moment."""
         for job in self.world.jobs.due(at):
+            self.world.bookkeeper.settle(job.ends_at)
             self.complete_job(job)
+        self.world.bookkeeper.settle(at)
 
     def complete_job(self, job: Job) -> None:
         """Apply the end of one job."""
-        self.world.settle_purchase(job)
+        self.world.bookkeeper.ended(job)
         self.job_kinds[job.kind].complete(self.world, job)
 
     def record_fault(self, request: Request, status: int | None, outcome: str) -> None:
@@ -170,9 +172,9 @@ class Service:
         return answers.error(429, "too many requests", headers)
 
     def _answer_operation(self, request: Request, key: ApiKey, at: float) -> Answer:
-        window, behaviour, billing = key.window, self.world.behaviour, self.world.billing
+        window, behaviour, bookkeeper = key.window, self.world.behaviour, self.world.bookkeeper
         window.add(at)
-        charges = billing.charges
+        charges = bookkeeper.charges
         name, call = None, None
         try:
             route, params = self._router.find(request.method, request.path)
@@ -187,7 +189,7 @@ class Service:
             if not behaviour.count_client_errors:
                 window.remove_last()
         answer.headers.update(window.headers(at))
-        return self._record(request, at, key.label, answer, name, call, charged=billing.charges > charges)
+        return self._record(request, at, key.label, answer, name, call, charged=bookkeeper.charges > charges)
 
     def _check_role(self, key: ApiKey, name: str) -> None:
         if name in self.world.behaviour.admin_only and key.user.role != "Admin":

@@ -9,6 +9,7 @@ import attrs
 from cmsapi.sandbox.world.records import Usage
 
 if TYPE_CHECKING:
+    from cmsapi.sandbox.world.books import Refund
     from cmsapi.sandbox.world.records import User, Workspace
     from cmsapi.sandbox.world.store import Store
 
@@ -51,7 +52,10 @@ class Credits:
 
 @attrs.define(eq=False)
 class Purchase:
-    """The price of a job, its buyer and its keyword; `charged` tells whether the credits were taken."""
+    """The price of a job, its buyer and its keyword.
+
+    `charged` tells whether the credits were taken and not returned, and `usage` is the entry of that.
+    """
 
     type: str
     amount: int
@@ -59,6 +63,7 @@ class Purchase:
     workspace: Workspace
     keyword: str
     charged: bool = False
+    usage: Usage | None = None
 
 
 class Billing:
@@ -68,13 +73,14 @@ class Billing:
         balances: The balances, which each charge changes.
         store: Store of the entries.
         sign: +1 if entries show the credits consumed, -1 if they show the change of the balance.
+        refund: How a credit comes back: the `balance` only, with a `row`, or as a `deleted` entry.
     """
 
-    def __init__(self, balances: Credits, store: Store, sign: int = 1) -> None:
+    def __init__(self, balances: Credits, store: Store, sign: int = 1, refund: Refund = "balance") -> None:
         self.balances = balances
         self._store = store
         self._sign = sign
-        self.charges: int = 0
+        self._refund = refund
         self._reserved: dict[str, int] = dict.fromkeys(TYPES, 0)
 
     def affords(self, purchase: Purchase) -> bool:
@@ -82,7 +88,7 @@ class Billing:
         return self.balances.of(purchase.type) - self._reserved[purchase.type] >= purchase.amount
 
     def reserve(self, purchase: Purchase) -> None:
-        """Reserve the credits of a purchase that is charged at completion."""
+        """Reserve the credits of a purchase that is charged later."""
         self._reserved[purchase.type] += purchase.amount
 
     def release(self, purchase: Purchase) -> None:
@@ -94,19 +100,26 @@ class Billing:
         remaining = self.balances.add(purchase.type, -purchase.amount)
         purchase.charged = True
         if purchase.amount:
-            self.charges += 1
-            self._store.usages[purchase.type].append(self._entry(purchase, remaining, moment))
+            purchase.usage = self._entry(purchase, purchase.amount, remaining, moment)
+            self._store.usages[purchase.type].append(purchase.usage)
 
-    def refund(self, purchase: Purchase) -> None:
+    def refund(self, purchase: Purchase, moment: float) -> None:
         """Return the credits of a charged purchase."""
-        self.balances.add(purchase.type, purchase.amount)
+        remaining = self.balances.add(purchase.type, purchase.amount)
         purchase.charged = False
+        if purchase.usage is None:
+            return
+        usages = self._store.usages[purchase.type]
+        if self._refund == "row":
+            usages.append(self._entry(purchase, -purchase.amount, remaining, moment))
+        elif self._refund == "deleted":
+            usages.remove(purchase.usage)
 
-    def _entry(self, purchase: Purchase, remaining: int, moment: float) -> Usage:
+    def _entry(self, purchase: Purchase, amount: int, remaining: int, moment: float) -> Usage:
         return Usage(
             id=self._store.new_id("use"),
             created_at=moment,
-            amount=self._sign * purchase.amount,
+            amount=self._sign * amount,
             remaining_credits=remaining,
             type=purchase.type,
             keyword=purchase.keyword,

@@ -6,15 +6,15 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from cmsapi.sandbox.randomness.seeded import seeded_random
-from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH
+from cmsapi.sandbox.world.bookkeeping import Bookkeeper
 from cmsapi.sandbox.world.history import History, Identified, Seen
-from cmsapi.sandbox.world.jobs import FAILED
 from cmsapi.sandbox.world.records import Keyword, Page
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world.behaviour import Behaviour
     from cmsapi.sandbox.world.billing import Billing, Purchase
+    from cmsapi.sandbox.world.books import Books
     from cmsapi.sandbox.world.clock import Clock
     from cmsapi.sandbox.world.jobs import Job, Jobs
     from cmsapi.sandbox.world.store import Store
@@ -32,10 +32,19 @@ class World:
         billing: The balances.
         jobs: The jobs.
         behaviour: The choices where the specification is silent.
+        books: How the service books launches.
     """
 
     def __init__(
-        self, *, seed: object, clock: Clock, store: Store, billing: Billing, jobs: Jobs, behaviour: Behaviour
+        self,
+        *,
+        seed: object,
+        clock: Clock,
+        store: Store,
+        billing: Billing,
+        jobs: Jobs,
+        behaviour: Behaviour,
+        books: Books,
     ) -> None:
         self.seed = seed
         self.clock = clock
@@ -43,6 +52,8 @@ class World:
         self.billing = billing
         self.jobs = jobs
         self.behaviour = behaviour
+        self.books = books
+        self.bookkeeper = Bookkeeper(seed, behaviour, books, billing, self.stamp)
         self.forgotten: set[str] = set()
         self.status_words: dict[str, str | None] = {}
         self._dates = itertools.cycle(behaviour.date_ahead)
@@ -135,32 +146,15 @@ class World:
             raise Refusal(self.behaviour.refused_launch, f"already running on {target.id}")
         self.check_credits(purchase)
         self.leave_state(target)
-        at = self.clock.seconds()
-        # The specification charges a search at its launch (section 4.6); about the other jobs it is silent.
-        if self.behaviour.charged == "launch" or purchase.type == CONTENT_IDEA_SEARCH:
-            self.billing.charge(purchase, self.stamp(at))
-        else:
-            self.billing.reserve(purchase)
-        return self.jobs.launch(kind, target.id, at, purchase)
-
-    def settle_purchase(self, job: Job) -> None:
-        """Charge a job at its completion, or refund its failure, as the behaviour says."""
-        purchase = job.purchase
-        if purchase is None:
-            return
-        failed = job.outcome == FAILED
-        if not purchase.charged:
-            self.billing.release(purchase)
-            if not failed:
-                self.billing.charge(purchase, self.stamp(job.ends_at))
-        elif failed and self.behaviour.refunded:
-            self.billing.refund(purchase)
+        job = self.jobs.launch(kind, target.id, self.clock.seconds(), purchase)
+        self.bookkeeper.launched(job)
+        return job
 
     def drop_job(self, target_id: str) -> None:
         """End the running job of a deleted target without effect."""
         job = self.jobs.drop(target_id)
-        if job is not None and job.purchase is not None and not job.purchase.charged:
-            self.billing.release(job.purchase)
+        if job is not None:
+            self.bookkeeper.dropped(job, self.clock.seconds())
 
     def shown_status(self, target_id: str, word: str | None) -> str | None:
         """Return the status word to show for a target: the true one as it is written, unless a test sets another."""
