@@ -142,7 +142,7 @@ figures: $(FIGURES_READY) ## Make the pictures of the README and the documentati
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes
 	CMSAPI_TEST_LOOP=$(LOOP) CHAOS_SEED=$(SEED) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
 
-books: $(READY) ## Look for services with odd books that are paid twice without a word (RUNS=1000): some minutes
+books: $(READY) ## Look for services and sandboxes with odd books that are paid twice without a word (RUNS=1000): some minutes
 	$(BIN)/python -m tests.long.books --runs $(or $(RUNS),1000) --first $(SEED)
 
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 import cmsapi
-from tests.long.books.run import KINDS, launcher, run
+from cmsapi.sandbox import Behaviour, Books
+from tests.long.books.launches import KINDS, launcher
+from tests.long.books.run import run
+from tests.long.books.sandbox import Service, run_sandbox
 from tests.support.odd_books import AT_THE_END, Habits, OddService
 
 pytestmark = pytest.mark.looptime
@@ -95,3 +98,38 @@ async def test_usages_that_are_refused(shown_after: float, status: int) -> None:
 def test_any_service(seed: int) -> None:
     """Of services with habits at random none is paid twice untold; `python -m tests.long.books` tries thousands."""
     assert run(f"unit {seed}").twice == ()
+
+
+@pytest.mark.parametrize(
+    "books",
+    [
+        Books(booked_after=5.0),
+        Books(booked_after=300.0),
+        Books(booked_after="end"),
+        Books(free=0.5),
+        Books(refunded=0.8, refunded_after=10.0, refund="balance"),
+        Books(refunded=0.8, refunded_after=10.0, refund="row"),
+        Books(refunded=0.8, refunded_after=10.0, refund="deleted"),
+        Books(user="api"),
+        Books(user="null"),
+        Books(keyword="decorated"),
+        Books(keyword="upper"),
+        Books(keyword="other"),
+        Books(keyword="null"),
+        Books(keyword="absent"),
+        Books(refused=True),
+        Books(page_size=3, pages=1),
+        Books(page_size=1, oldest_first=True),
+    ],
+    ids=repr,
+)
+def test_each_setting_of_the_sandbox(books: Books) -> None:
+    """With one odd setting after the other, no search that loses its answer is paid twice untold."""
+    service = Service(books=books, lost=0.5, behaviour=Behaviour(replica_lag=80.0))
+    assert run_sandbox(1, service, kind="search").twice == ()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_sandbox(seed: int) -> None:
+    """The same of sandboxes whose settings are drawn, with a colleague and other ways to lose an answer."""
+    assert run_sandbox(f"unit {seed}").twice == ()
