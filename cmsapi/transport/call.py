@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import attrs
@@ -74,8 +75,8 @@ class Call:
     limiter: RateLimiter
     #: Loop time of its deadline, infinity without one.
     ends_at: float = math.inf
-    #: Ends its attempt, or the call.
-    scope: asyncio.Timeout = attrs.field(init=False)
+    #: The scope that ends it then, or when the client is closed.
+    deadline: asyncio.Timeout = attrs.field(factory=partial(asyncio.timeout, None))
     attempts: int = 0
     #: Whether an attempt may have taken effect, although no clear answer says so.
     in_doubt: bool = False

@@ -7,8 +7,10 @@ bytes of the attempt may have left, and whether it was answered.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
+from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
@@ -33,7 +35,6 @@ from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.clock import until
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
 from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled, unanswered
 from cmsapi.transport.headers import added_headers
@@ -49,57 +50,40 @@ from cmsapi.transport.retry import (
     pause_after_refusals,
 )
 
-# Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
-_TICK = 0.001
-
 
 class ActiveCalls:
-    """Keep the scopes of the calls of a client and its `with_options` copies, and end each of them at its time.
-
-    One timer serves them all: a timer for each would cost more than everything else that keeps their time.
-    """
+    """Keep the deadlines of the calls of a client and its `with_options` copies, so that closing it ends the calls."""
 
     def __init__(self) -> None:
         #: Whether the client is being closed, which ends its calls.
         self.closing: bool = False
-        # When each scope ends.
-        self._ends: dict[asyncio.Timeout, float] = {}
-        self._timer = Timer(self._ring)
+        self._deadlines: set[asyncio.Timeout] = set()
         self._ended: asyncio.Event | None = None
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._deadlines)
 
-    def set_end(self, scope: asyncio.Timeout, ends_at: float) -> None:
-        """End a scope at a loop time, infinity for never."""
-        self._ends[scope] = ends_at
-        if ends_at < self._timer.when:
-            self._timer.set(ends_at)
-
-    def leave(self, scope: asyncio.Timeout) -> None:
-        """Note that a scope is being left."""
-        del self._ends[scope]
-        if self._ended is not None and not self._ends:
-            self._ended.set()
+    @contextlib.contextmanager
+    def holding(self, deadline: asyncio.Timeout) -> Iterator[None]:
+        """Keep the deadline of a call while it lasts."""
+        self._deadlines.add(deadline)
+        try:
+            yield
+        finally:
+            self._deadlines.remove(deadline)
+            if self._ended is not None and not self._deadlines:
+                self._ended.set()
 
     async def end(self) -> None:
         """End all calls, and return when their callers have their errors."""
         self.closing = True
-        if self._ends:
-            self._ended = asyncio.Event()
-            self._end(asyncio.get_running_loop().time(), math.inf)
+        if self._deadlines:
+            self._ended, now = asyncio.Event(), asyncio.get_running_loop().time()
+            for deadline in self._deadlines:
+                # One whose time has just come ends by itself.
+                if not deadline.expired():
+                    deadline.reschedule(now)
             await self._ended.wait()
-
-    def _end(self, now: float, until: float) -> None:
-        for scope, ends_at in self._ends.items():
-            # One whose time has just come ends by itself.
-            if ends_at <= until and not scope.expired():
-                scope.reschedule(now)
-
-    def _ring(self, now: float) -> None:
-        until = now + _TICK
-        self._end(now, until)
-        self._timer.set(min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf))
 
 
 @attrs.define
@@ -139,6 +123,7 @@ class Pipeline:
         call, deadline = Call(operation, request, options, limiter), self.timeouts.deadline
         if deadline is not None:
             call.ends_at = limiter.time() + deadline
+            call.deadline = asyncio.timeout_at(call.ends_at)
         return await (self._observed(call) if self.hooks.wants(CallFinished.level) else self._in_time(call))
 
     async def _observed(self, call: Call) -> Call:
@@ -173,39 +158,22 @@ class Pipeline:
             )
 
     async def _in_time(self, call: Call) -> Call:
-        """Carry out a call until its deadline or until the client is closed; a request timeout ends an attempt only."""
-        active = self.active_calls
-        while True:
-            scope = call.scope = asyncio.timeout(None)
-            try:
-                async with scope:
-                    active.set_end(scope, call.ends_at)
-                    try:
-                        return await self._run(call)
-                    finally:
-                        active.leave(scope)
-            except TimeoutError as error:
-                if not scope.expired():
-                    raise
-                if self._is_over(call):
-                    if not active.closing:
-                        await call.take_back()
-                    final = call.interrupted(self.timeouts.deadline, closing=active.closing)
-                    raise final from without_frames(error)
-
-    def _is_over(self, call: Call) -> bool:
-        return self.active_calls.closing or call.limiter.time() >= call.ends_at - _TICK
+        """Carry out a call until its deadline, or until the client is closed."""
+        try:
+            async with call.deadline:
+                with self.active_calls.holding(call.deadline):
+                    return await self._run(call)
+        except TimeoutError as error:
+            if not call.deadline.expired():
+                raise
+            closing = self.active_calls.closing
+            if not closing:
+                await call.take_back()
+            raise call.interrupted(self.timeouts.deadline, closing=closing) from without_frames(error)
 
     async def _run(self, call: Call) -> Call:
         """Make attempts until one succeeds, or none is to follow."""
         while True:
-            if call.failure is not None:
-                await call.take_back()
-                await anyio.sleep(self._delay_after(call.failure, call))
-                ask = call.options.before_repeat if call.in_doubt else None
-                if ask is not None and not await ask(call.failure):
-                    call.ends.pop()
-                    raise call.final_error(call.failure, self.retry)
             try:
                 response = await self._attempt(call)
                 call.document = answers.read_document(
@@ -226,19 +194,25 @@ class Pipeline:
                 if call.is_settled_by(error):
                     return call
                 call.failure = error
-                self._end_at_deadline(call)
             else:
                 return call
+            await self._wait_to_repeat(call, call.failure)
 
-    def _end_at_deadline(self, call: Call) -> None:
-        """Let a call go on when the time of its attempt does not count any more."""
-        if call.scope.expired():
-            # A transport has replaced the cancellation by an error or an answer. The call goes on in another scope.
+    async def _wait_to_repeat(self, call: Call, failure: APIError | TransportError) -> None:
+        """Wait until a call is to be repeated.
+
+        Raises:
+            CMSError: It is not to be repeated.
+        """
+        if call.deadline.expired():
+            # A transport has put that error into the place of the cancellation.
             raise asyncio.CancelledError
-        if not self.active_calls.closing:
-            if call.scope.when() is not None:
-                call.scope.reschedule(None)
-            self.active_calls.set_end(call.scope, call.ends_at)
+        await call.take_back()
+        await anyio.sleep(self._delay_after(failure, call))
+        ask = call.options.before_repeat if call.in_doubt else None
+        if ask is not None and not await ask(failure):
+            call.ends.pop()
+            raise call.final_error(failure, self.retry)
 
     async def _attempt(self, call: Call) -> Response:
         """Wait for a permit, send the request once, and end the permit."""
@@ -255,16 +229,17 @@ class Pipeline:
         call.permit = permit
         call.attempts += 1
         self.counters.requests += 1
-        self.active_calls.set_end(call.scope, min(now + self.timeouts.request, call.ends_at))
         if self.hooks.wants(RequestStarted.level):
             self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
+        patience = asyncio.timeout(self.timeouts.request)
         try:
-            response = await self._through_transport(call, permit)
+            async with patience:
+                response = await self._through_transport(call, permit)
         except BaseException as raised:
-            error = self._unanswered(call, permit, raised)
+            error = self._unanswered(call, permit, raised, late=patience.expired())
             if self.hooks.wants(RequestFinished.level):
                 self._tell_end(call, asked, error=type(error).__name__)
-            if error is raised or error is call.failure:
+            if error is raised:
                 raise
             raise error from raised
         headers, call.status = response.headers.folded, response.status
@@ -305,7 +280,7 @@ class Pipeline:
             raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
         return response
 
-    def _unanswered(self, call: Call, permit: Permit, error: BaseException) -> BaseException:
+    def _unanswered(self, call: Call, permit: Permit, error: BaseException, *, late: bool) -> BaseException:
         """End the permit of an attempt without an answer, and return the error of the attempt."""
         # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
         unsent = permit.stage == "taken" or isinstance(error, NotSentError | LeaseLostError)
@@ -314,12 +289,11 @@ class Pipeline:
         if isinstance(error, TransportError):
             # A transport may quote its request.
             error.args = tuple(answers.text_without_key(str(arg), call.request) for arg in error.args)
-        if isinstance(error, asyncio.CancelledError):
-            # A timeout around the call raises it on, or from it, and its frames hold the request.
+        if isinstance(error, asyncio.CancelledError | TimeoutError):
+            # A timeout raises it on, or from it, and its frames hold the request.
             without_frames(error)
-            if call.scope.expired() and not self._is_over(call):
-                # The cancellation ends the scope, and the call goes on with this failure.
-                error = call.failure = unanswered(unsent, f"within {self.timeouts.request:g} s")
+        if late and isinstance(error, TimeoutError):
+            return unanswered(unsent, f"within {self.timeouts.request:g} s")
         if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
             return unanswered(unsent, f"({type(error).__name__})")
         return error
