@@ -7,10 +7,8 @@ bytes of the attempt may have left, and whether it was answered.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import random
-from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
@@ -63,16 +61,15 @@ class ActiveCalls:
     def __len__(self) -> int:
         return len(self._deadlines)
 
-    @contextlib.contextmanager
-    def holding(self, deadline: asyncio.Timeout) -> Iterator[None]:
-        """Keep the deadline of a call while it lasts."""
+    def enter(self, deadline: asyncio.Timeout) -> None:
+        """Note that a call begins."""
         self._deadlines.add(deadline)
-        try:
-            yield
-        finally:
-            self._deadlines.remove(deadline)
-            if self._ended is not None and not self._deadlines:
-                self._ended.set()
+
+    def leave(self, deadline: asyncio.Timeout) -> None:
+        """Note that a call ends."""
+        self._deadlines.remove(deadline)
+        if self._ended is not None and not self._deadlines:
+            self._ended.set()
 
     async def end(self) -> None:
         """End all calls, and return when their callers have their errors."""
@@ -161,8 +158,11 @@ class Pipeline:
         """Carry out a call until its deadline, or until the client is closed."""
         try:
             async with call.deadline:
-                with self.active_calls.holding(call.deadline):
+                self.active_calls.enter(call.deadline)
+                try:
                     return await self._run(call)
+                finally:
+                    self.active_calls.leave(call.deadline)
         except TimeoutError as error:
             if not call.deadline.expired():
                 raise
