@@ -63,9 +63,9 @@ RULES: Mapping[str, Rule] = {
         "a job that is older than nearly all others is polled again before it is much older",
         {f"{_PLANNING}.schedule._PATIENCE": 1e6},
     ),
-    "least prior": Rule(
-        "the prior says something of ages that next to no jobs are expected to reach",
-        {f"{_PLANNING}.durations._LEAST_PRIOR": 1e-9},
+    "long tail": Rule(
+        "a job that has outlived all others is expected to end after a time in proportion to its age",
+        {f"{_PLANNING}.durations._TAIL": 1e-9},
     ),
     "lists": Rule(
         "one page of a list shows many jobs",

@@ -7,8 +7,8 @@ proportion to what is believed. A life table takes jobs that still run, and jobs
 
 The table starts with a prior, a lognormal distribution that weighs as much as a few jobs. Its location and spread
 follow the observations. So a handful of jobs gives a sensible shape, and many jobs show any shape, also one with two
-humps. One part in a hundred of the prior is spread widely: a job that has outlived the others is not expected to end
-at any moment, but after a time in proportion to its age.
+humps. One part in a hundred of the prior is spread widely, and never weighs less, at whatever age: a job that has
+outlived the others is not expected to end at any moment, but after a time in proportion to its age.
 
 Ages are counted on a fixed scale whose steps grow by 9 %, so that seconds and hours take the same effort.
 """
@@ -34,8 +34,8 @@ Seen: TypeAlias = "Counter[tuple[int, int]]"
 
 # The guess of the median weighs as much as one job, and the usual spread of the logarithm as much as six.
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
-# The prior weighs as much as 15 jobs in the life table, and as a tenth of a job at ages that few reach.
-_PRIOR, _LEAST_PRIOR = 15.0, 0.1
+# The prior weighs as much as 15 jobs in the life table.
+_PRIOR = 15.0
 # This share of the prior has a long tail.
 _TAIL, _TAIL_SPREAD = 0.01, 2.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
@@ -231,8 +231,8 @@ class DurationModel:
         prior_running = running = 1.0
         shares = []
         for step, prior in enumerate(self._prior()):
-            # However few are expected to be left at an age, the prior says something of those that are.
-            weight = max(_PRIOR * prior_running, _LEAST_PRIOR)
+            # However few are expected to reach an age, the tail says of it as much as of any other.
+            weight = _PRIOR * max(prior_running, _TAIL)
             hazard = (weight * prior / max(prior_running, _NOTHING) + ended[step]) / (weight + exposed[step])
             shares.append(running * min(1.0, hazard))
             running -= shares[-1]
