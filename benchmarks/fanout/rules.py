@@ -59,10 +59,6 @@ RULES: Mapping[str, Rule] = {
         "a page is read again when a job on it is much older, whatever is believed",
         {f"{_SCHEDULING}.list_page._GROWTH": 1e9},
     ),
-    "patience": Rule(
-        "a job that is older than nearly all others is polled again before it is much older",
-        {f"{_PLANNING}.schedule._PATIENCE": 1e6},
-    ),
     "long tail": Rule(
         "a job that has outlived all others is expected to end after a time in proportion to its age",
         {f"{_PLANNING}.durations._TAIL": 1e-9},

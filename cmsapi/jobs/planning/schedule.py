@@ -31,8 +31,6 @@ HOUR = 3600.0
 _FLOOR = 1.0
 # Prices in seconds: the lowest one where requests are short, how many there are, and by what factor they grow.
 _LOWEST, PRICES, _STEP = 1e-4, 129, math.exp(1.0 / 6.0)
-# Beyond this share of finished jobs, and beyond the scale, the next poll comes when the job is older by this factor.
-_TAIL, _PATIENCE = 0.9, 1.6
 _NOTHING = 1e-6
 
 
@@ -103,7 +101,8 @@ def solve(curve: Curve, price: float, min_interval: float, longest: float = math
     # A job that still runs at the end of the scale needs one more poll.
     needed[last] = curve.running(last)
     cost[last] = price * needed[last]
-    intervals[last] = min(longest, (_PATIENCE - 1.0) * AGES[last])
+    # Of longer ones nothing is known but that the request of a poll is back after an hour.
+    intervals[last] = min(longest, HOUR)
     # Cost at t and later, without what depends on the poll before.
     later = list(area)
     later[last] += cost[last]
@@ -130,9 +129,6 @@ def solve(curve: Curve, price: float, min_interval: float, longest: float = math
         dense = price * average * polls + ending * within / 2.0 + cost[step + 1]
         if interval > longest or (within < span and dense < cost[step]):
             cost[step], needed[step], interval = dense, average * polls + needed[step + 1], within
-        if over > _TAIL:
-            # A job that is older than nearly all others is not foretold by them.
-            interval = min(interval, (_PATIENCE - 1.0) * age)
         intervals[step] = max(min_interval, interval)
         later[step] = area[step] + cost[step]
     return Schedule(curve, intervals, needed, cost, price, longest == math.inf)

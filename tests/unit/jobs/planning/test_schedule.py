@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after
-from cmsapi.jobs.planning.schedule import PRICES, advised, price_at, solve
+from cmsapi.jobs.planning.schedule import HOUR, PRICES, advised, price_at, solve
 
 LAST = NEVER - 1
 thorough = settings(max_examples=25, deadline=None, derandomize=True)
@@ -127,19 +127,10 @@ def test_with_requests_to_spare_polls_come_as_advised(age: float) -> None:
     assert 5.0 <= schedule.intervals[step_after(age)] <= 10.0
 
 
-@pytest.mark.parametrize(("over", "foretold"), [(0.89, True), (0.9, True), (0.91, False)])
-def test_nearly_all_are_nine_tenths(over: float, foretold: bool) -> None:
-    """The end of the last jobs is waited for, unless nine tenths are over; then the next poll goes by their age."""
-    bursts = [0.0] * 5 + [over] * 55 + [1.0] * (NEVER - 60)
-    schedule = solve(Curve.of(bursts), 1e6, 5.0)
-    assert schedule.intervals[30] == pytest.approx(AGES[60] - AGES[30] if foretold else 0.6 * AGES[30])
-    assert schedule.intervals[58] == pytest.approx(AGES[60] - AGES[58])
-
-
-def test_beyond_the_scale_gaps_go_by_the_age() -> None:
-    """At the end of the scale the next poll comes when the job is 1.6 times as old."""
-    assert solve(believed(), 20.0, 5.0).intervals[LAST] == pytest.approx(0.6 * AGES[LAST])
-    assert solve(Curve.of([0.0] * NEVER), 20.0, 5.0).intervals[LAST] == pytest.approx(0.6 * AGES[LAST])
+def test_beyond_the_scale_jobs_are_polled_once_an_hour() -> None:
+    """At the end of the scale nothing is known of ends, and the request of a poll is back after an hour."""
+    assert solve(believed(), 20.0, 5.0).intervals[LAST] == HOUR
+    assert solve(Curve.of([0.0] * NEVER), 20.0, 5.0).intervals[LAST] == HOUR
 
 
 @pytest.mark.parametrize("price", [1.0, 20.0, 400.0])
