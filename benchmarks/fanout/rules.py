@@ -51,10 +51,7 @@ RULES: Mapping[str, Rule] = {
     "lots": Rule(
         "jobs that are polled as advised wait a little longer or shorter", {f"{_SCHEDULING}.policy._LOT": 0.0}
     ),
-    "doubt of reads": Rule(
-        "reads of pages are reckoned with twice, and more before ends were seen",
-        {f"{_SCHEDULING}.policy._READS_DOUBT": 1.0, f"{_SCHEDULING}.policy._READS_UNKNOWN": 0.0},
-    ),
+    "doubt of reads": Rule("reads of pages are reckoned with twice", {f"{_SCHEDULING}.policy._READS_DOUBT": 1.0}),
     "growth of pages": Rule(
         "a page is read again when a job on it is much older, whatever is believed",
         {f"{_SCHEDULING}.list_page._GROWTH": 1e9},

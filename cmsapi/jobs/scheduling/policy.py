@@ -42,8 +42,8 @@ _SOON = 0.1
 _READ_LATE = 0.1
 # A lot shortens an advised interval by up to this part (specification 8, rule 5).
 _LOT = 0.1
-# Reads of pages may take twice as many requests as expected by chance, and six times before any end was seen.
-_READS_DOUBT, _READS_UNKNOWN = 2.0, 2.0
+# Reads of pages may take twice as many requests as expected by chance.
+_READS_DOUBT = 2.0
 # Shortages that are not further apart than this are one.
 _ONE_SHORTAGE = 300.0
 
@@ -326,12 +326,9 @@ class Policy:
 
     def _reads(self, price: float | None) -> float:
         """Return how many requests the pages of lists take at a price, with what they may take by chance."""
-        reads = 0.0
-        for page in self.listings.shared():
-            durations = self.durations[page.listing.kind]
-            doubt = _READS_DOUBT * (1.0 + _READS_UNKNOWN / (1.0 + durations.ends))
-            reads += page.reads(durations.last_curve(), price) * doubt
-        return reads
+        pages = self.listings.shared()
+        reads = sum(page.reads(self.durations[page.listing.kind].last_curve(), price) for page in pages)
+        return reads * _READS_DOUBT
 
     def _waiting(self) -> defaultdict[LoadKey, dict[TrackedJob, Timing]]:
         """Return the jobs of each load that wait alone, and as planned."""
