@@ -30,8 +30,8 @@ _FEWEST_POLLS = 1.03
 _NEARLY_ALL = 0.97
 # Before any end was seen, jobs whose polls cannot become rarer may take five times what is expected.
 _STRICT_DOUBT = 4.0
-# The youngest age at which the last job is polled for the first time, in seconds.
-_FIRST_AGE = 8.0
+#: The youngest age in seconds at which a job is polled out of turn: one of the last, or one that tells of the others.
+FIRST_AGE = 8.0
 
 #: Tells how many requests come back within a span of seconds.
 Returning: TypeAlias = Callable[[float], float]
@@ -48,7 +48,7 @@ def kept_for_the_last(age: float, returns: float) -> float:
         age: Age of the oldest job in seconds.
         returns: In how many seconds requests come back.
     """
-    return math.log2(1.0 + min(returns, HOUR) / max(age, _FIRST_AGE))
+    return math.log2(1.0 + min(returns, HOUR) / max(age, FIRST_AGE))
 
 
 @attrs.frozen(kw_only=True)

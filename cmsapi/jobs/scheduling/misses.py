@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from cmsapi.jobs.planning.budget import FIRST_AGE
 from cmsapi.jobs.planning.durations import Curve
 from cmsapi.jobs.planning.schedule import HOUR
 from cmsapi.jobs.timing import Timing
@@ -27,8 +28,6 @@ from cmsapi.jobs.tracked import TrackedJob
 
 # Half of the misses may be spent early, and half of that after 50 ends; the rest is the plan's.
 _PART, _ENOUGH_ENDS = 0.5, 50.0
-# No job is polled early before this age, in seconds.
-_FIRST_AGE = 8.0
 # However certain an end seems, a poll takes so much of what may be lost until it is answered.
 _LEAST_COST = 0.1
 # Surprises are chance up to three, and up to this part of the misses; much more while few ends were seen.
@@ -66,7 +65,7 @@ class Misses:
             returns: In how many seconds requests come back.
             learned: Ends that were seen of such jobs.
         """
-        if age > self.age >= _FIRST_AGE:
+        if age > self.age >= FIRST_AGE:
             part = _PART * _ENOUGH_ENDS / (_ENOUGH_ENDS + learned)
             self.early += part * extra * math.log(age / self.age) / max(0.1, math.log1p(min(returns, HOUR) / age))
         self.early = min(self.early, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
