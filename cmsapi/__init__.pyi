@@ -157,6 +157,7 @@ from cmsapi.jobs import (
     AsCompleted as AsCompleted,
     Batch as Batch,
     BatchOutcomes as BatchOutcomes,
+    BatchStatus as BatchStatus,
     ContentIdeas as ContentIdeas,
     Decision as Decision,
     Failed as Failed,

@@ -19,6 +19,7 @@ from cmsapi.display.frames import DataFrame
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.fanout.as_completed import AsCompleted as AsyncAsCompleted
 from cmsapi.jobs.fanout.batch import Batch as AsyncBatch, BatchOutcomes as AsyncBatchOutcomes
+from cmsapi.jobs.fanout.batch_status import BatchStatus
 from cmsapi.jobs.fanout.fan_out import Fanout as AsyncFanout
 from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.fanout.outcome import Failed as AsyncFailed, Succeeded as AsyncSucceeded
@@ -454,8 +455,39 @@ class Batch(Context, of=AsyncBatch):
 
     @property
     def progress(self) -> Progress:
-        """How far the last `map` is; sends nothing."""
+        """How far the last `map` of this object is, without one how far the batch was when it was read; sends nothing.
+
+        `refresh` reads how far it is in all processes.
+        """
         return self._read("progress")
+
+    def refresh(self) -> BatchStatus:
+        """Read how far the batch is in all processes, and without a `map` of this object the keys of what has ended.
+
+        It costs no credit. With a shared state the first call of a client takes one request, to read whose state it is.
+        An item whose job another batch has launched counts as waiting until its job has ended.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return self._call("refresh")
+
+    def follow(self, every: float = 1.0) -> Iterator[BatchStatus]:
+        r"""Give how far the batch is in all processes, now, after changes, and when it is done; then it ends.
+
+        It takes the requests of `refresh`, and no credit. It does not end before the batch is done, also while no
+        process works on it::
+
+            for status in client.jobs.batch("nightly").follow():
+                yield f"data: {json.dumps(status.to_dict())}\n\n"
+
+        Args:
+            every: Seconds between two reads of the state.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return self._iterate("follow", every)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -508,6 +540,7 @@ class Batch(Context, of=AsyncBatch):
         earlier: Literal["read", "skip"] = "read",
         timeout: float | None = None,
         ordered: bool = False,
+        on_done: Callable[[BatchStatus], Any] | None = None,
     ) -> BatchOutcomes[I, R]:
         """Give the outcome of each item, and launch those that have none yet.
 
@@ -525,6 +558,11 @@ class Batch(Context, of=AsyncBatch):
             timeout: As for `client.jobs.map`, for the items that have not ended. The batch keeps no end of an item that
                 ran out of time: the next run waits for its job again, and does not pay again.
             ordered: As for `client.jobs.map`.
+            on_done: Called when the batch is done: when a run, in any process, had an outcome for each item. It takes
+                the `BatchStatus`, in a worker thread. Of all processes that run the batch with an `on_done`, one calls
+                it,
+                once. If that process dies meanwhile, or the call fails, the next run calls it again. A run that
+                launches something after the end makes for another end.
 
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
@@ -541,6 +579,7 @@ class Batch(Context, of=AsyncBatch):
             earlier=earlier,
             timeout=timeout,
             ordered=ordered,
+            on_done=in_worker("on_done", on_done, self.thread),
         )
 
 
@@ -646,7 +685,8 @@ class Jobs(Mirror, of=AsyncJobs):
     def batch(self, name: str) -> Batch:
         """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
 
-        The client's `state` keeps the ends of the jobs, so that a rerun after a crash needs a shared one::
+        Any process that shares the state may ask how far it is: `client.jobs.batch("nightly").refresh()`. The
+        client's `state` keeps the ends of the jobs, so that a rerun after a crash needs a shared one::
 
             with client.jobs.batch("nightly") as batch:
                 for outcome in batch.map(client.keywords.analyze, keyword_ids):
@@ -659,6 +699,18 @@ class Jobs(Mirror, of=AsyncJobs):
             ArgumentError: The name is not a text, is empty, or has more than 500 characters.
         """
         return self._call("batch", name)
+
+    def batches(self) -> list[BatchStatus]:
+        """Return how far all batches of this state are, of all processes, the one that was worked on last first.
+
+        It costs no credit. With a shared state the first call takes one request, to read whose state it is. It reads
+        what the state has of each item of the batches that are not done. A batch is listed from its first run on, until
+        `Batch.forget`.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return self._call("batches")
 
     def journal(self) -> list[OpenLaunch]:
         """Return the open launches of this state, of all processes, the oldest first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cmsapi.jobs.fanout.as_completed import AsCompleted
 from cmsapi.jobs.fanout.batch import Batch, BatchOutcomes
+from cmsapi.jobs.fanout.batch_status import BatchStatus
 from cmsapi.jobs.fanout.fan_out import Fanout
 from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
@@ -23,6 +24,7 @@ __all__ = [
     "AsCompleted",
     "Batch",
     "BatchOutcomes",
+    "BatchStatus",
     "ContentIdeas",
     "Decision",
     "Failed",

@@ -15,6 +15,7 @@ from cmsapi.errors import ArgumentError
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
+from cmsapi.jobs.fanout.batch_status import BatchStatus, read_batches
 from cmsapi.jobs.fanout.fan_out import Fanout
 from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.fanout.planning import plan_jobs
@@ -137,7 +138,8 @@ class Jobs(Hinting, Unpicklable):
     def batch(self, name: str) -> Batch:
         """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
 
-        The client's `state` keeps the ends of the jobs, so that a rerun after a crash needs a shared one::
+        Any process that shares the state may ask how far it is: `await client.jobs.batch("nightly").refresh()`. The
+        client's `state` keeps the ends of the jobs, so that a rerun after a crash needs a shared one::
 
             async with client.jobs.batch("nightly") as batch:
                 async for outcome in batch.map(client.keywords.analyze, keyword_ids):
@@ -150,6 +152,21 @@ class Jobs(Hinting, Unpicklable):
             ArgumentError: The name is not a text, is empty, or has more than 500 characters.
         """
         return Batch(name, self._poller)
+
+    async def batches(self) -> list[BatchStatus]:
+        """Return how far all batches of this state are, of all processes, the one that was worked on last first.
+
+        It costs no credit. With a shared state the first call takes one request, to read whose state it is. It reads
+        what the state has of each item of the batches that are not done. A batch is listed from its first run on, until
+        `Batch.forget`.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        poller = self._poller
+        await poller.journal.open(poller.poll_settings.read_user)
+        await poller.journal.flush()
+        return await read_batches(poller.journal)
 
     async def journal(self) -> list[OpenLaunch]:
         """Return the open launches of this state, of all processes, the oldest first.

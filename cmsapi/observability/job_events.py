@@ -36,13 +36,14 @@ class ProgressChanged(Event):
         running: Items whose jobs run.
         waiting: Items that have no job yet.
         failed: Items among the finished ones that have no result.
+        unknown: Items among the failed ones that may have been launched and paid for.
         earlier: Items among the finished ones that ended in an earlier run of the batch.
         total: All items, or None while that is not known.
         stopped: Whether no more items are launched.
         seconds_left: Seconds until about the last outcome, or None while that is not known.
         seconds_left_range: The fewest and the most seconds that are expected, or None while that is not known.
-        credits: Credits that the launches have cost.
-        requests: Requests that were sent for the items.
+        credits: Credits that the launches have cost; of a batch those of all its runs.
+        requests: Requests that were sent for the items; of a batch those of all its runs.
         requests_planned: Requests that all of it is expected to take, or None while that is not known.
     """
 
@@ -52,6 +53,7 @@ class ProgressChanged(Event):
     running: int
     waiting: int
     failed: int
+    unknown: int
     earlier: int
     total: int | None
     stopped: bool

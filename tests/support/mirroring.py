@@ -157,7 +157,12 @@ Outcome: TypeAlias = Succeeded[I, R] | Failed[I, R]
 _HANDED = {
     **{
         (name, kind): f'in_worker("{name}", {name}, self.thread)'
-        for name, kind in (("launch", "Callable"), ("on_review", "ReviewHook"), ("change", "Change"))
+        for name, kind in (
+            ("launch", "Callable"),
+            ("on_review", "ReviewHook"),
+            ("on_done", "Callable"),
+            ("change", "Change"),
+        )
     },
     **{(name, "Iterable"): f"whole({name})" for name in ("items", "jobs")},
     ("key", "Callable"): "keyed(key, items)",
@@ -192,6 +197,7 @@ _WORDS = {
     ),
     r"on this event loop": "by this client",
     r"cancelled, the job": "interrupted, the job",
+    r"`await (client\.jobs\.batch\(.*?\)\.refresh\(\))`": r"`\1`",
 }
 
 

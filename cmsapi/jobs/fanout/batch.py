@@ -4,29 +4,36 @@ Each item of a batch has a key. The client's state keeps the end of its job unde
 So a rerun, in this process or in another one after a crash, knows the jobs that are finished, waits for the jobs that
 still run, and launches the other items. An item whose launch may have happened is *unknown*: the batch reports it, and
 does not launch it again before `retry_unknown`.
+
+The state also has how far a batch is, so that any process can tell, whether it runs the batch or not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import attrs
 
-from cmsapi.api.arguments import optional_seconds, several, text
+from cmsapi.api.arguments import function, optional_seconds, seconds, several, text
 from cmsapi.api.model import Model
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, LaunchUnknownError, StateError
 from cmsapi.jobs.errors import without_result
+from cmsapi.jobs.fanout.batch_run import BatchRun
+from cmsapi.jobs.fanout.batch_status import JOINED, BatchStatus, paid, read_batch
 from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.fanout.tracking import ShowsProgress, Tracker, tracker_of
 from cmsapi.jobs.job import Job, job_of
+from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
@@ -67,7 +74,9 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
 
 
 class Batch(Unpicklable):
-    """Run a named batch; an async context manager, made by `client.jobs.batch`.
+    """Run a named batch, or see how far it is; an async context manager, made by `client.jobs.batch`.
+
+    Any process that shares the state sees how far it is, with `refresh` and `follow`, whether it runs the batch or not.
 
     Args:
         name: Its name in the client's state.
@@ -85,14 +94,17 @@ class Batch(Unpicklable):
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
         self._tracker: Tracker | None = None
+        self._runs: list[BatchRun] = []
+        # What the state had of it when it was last asked.
+        self._read_progress = Progress()
 
     def __repr__(self) -> str:
         return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
 
     async def __aenter__(self) -> Self:
         # Another run may have forgotten what an earlier use of this object knew.
-        self._outcomes = {}
-        await self._read()
+        self._outcomes, self._tracker = {}, None
+        await self.refresh()
         return self
 
     async def __aexit__(
@@ -104,6 +116,9 @@ class Batch(Unpicklable):
         self._open.clear()
         await self._journal.flush()
         await self._restore_lost()
+        for run in self._runs:
+            await run.leave()
+        self._runs.clear()
 
     async def _read(self) -> None:
         """Read the outcomes, and write those anew that this run knows and the state does not."""
@@ -131,8 +146,56 @@ class Batch(Unpicklable):
 
     @property
     def progress(self) -> Progress:
-        """How far the last `map` is; sends nothing."""
-        return Progress() if self._tracker is None else self._tracker.progress
+        """How far the last `map` of this object is, without one how far the batch was when it was read; sends nothing.
+
+        `refresh` reads how far it is in all processes.
+        """
+        return self._read_progress if self._tracker is None else self._tracker.progress
+
+    async def refresh(self) -> BatchStatus:
+        """Read how far the batch is in all processes, and without a `map` of this object the keys of what has ended.
+
+        It costs no credit. With a shared state the first call of a client takes one request, to read whose state it is.
+        An item whose job another batch has launched counts as waiting until its job has ended.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        outcomes = None
+        if self._tracker is None:
+            await self._read()
+            outcomes = [*self._outcomes.values()]
+        else:
+            await self._journal.flush()
+        found = await read_batch(self._journal, self.name, outcomes)
+        self._read_progress = found.progress
+        return found
+
+    async def follow(self, every: float = 1.0) -> AsyncIterator[BatchStatus]:
+        r"""Give how far the batch is in all processes, now, after changes, and when it is done; then it ends.
+
+        It takes the requests of `refresh`, and no credit. It does not end before the batch is done, also while no
+        process works on it::
+
+            async for status in client.jobs.batch("nightly").follow():
+                yield f"data: {json.dumps(status.to_dict())}\n\n"
+
+        Args:
+            every: Seconds between two reads of the state.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        seconds("every", every)
+        shown = None
+        while True:
+            status = await self.refresh()
+            if status != shown:
+                yield status
+            if status.done:
+                return
+            shown = status
+            await asyncio.sleep(every)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -172,14 +235,29 @@ class Batch(Unpicklable):
         Raises:
             StateError: The state cannot be reached.
         """
-        return await self._forget(self.ended)
+        keys, scope, batches = self.ended, self._journal.scope, self._journal.batches
+        await self._forget_outcomes(keys)
+        await batches.change(scope, self.name, lambda stands: None)
+        await batches.list_name(scope, self.name, there=False)
+        return keys
 
     async def _forget(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Forget how some items have ended, but not what they have cost."""
+        cost = paid(self._outcomes[key] for key in keys)
+        await self._forget_outcomes(keys)
+
+        def reopen(stands: BatchRecord | None) -> BatchRecord | None:
+            return None if stands is None else attrs.evolve(stands.reopened(), credits=stands.credits + cost)
+
+        if keys:
+            await self._journal.batches.change(self._journal.scope, self.name, reopen)
+        return keys
+
+    async def _forget_outcomes(self, keys: tuple[str, ...]) -> None:
         await self._journal.flush()
         await self._journal.state.forget(self._journal.scope, self.name, keys)
         for key in keys:
             del self._outcomes[key]
-        return keys
 
     # Running it
 
@@ -195,6 +273,7 @@ class Batch(Unpicklable):
         earlier: Literal["read", "skip"] = "read",
         timeout: float | None = None,
         ordered: bool = False,
+        on_done: Callable[[BatchStatus], Any] | None = None,
     ) -> BatchOutcomes[I, R]:
         """Give the outcome of each item, and launch those that have none yet.
 
@@ -212,10 +291,16 @@ class Batch(Unpicklable):
             timeout: As for `client.jobs.map`, for the items that have not ended. The batch keeps no end of an item that
                 ran out of time: the next run waits for its job again, and does not pay again.
             ordered: As for `client.jobs.map`.
+            on_done: Called when the batch is done: when a run, in any process, had an outcome for each item. It takes
+                the `BatchStatus`, sync or async. Of all processes that run the batch with an `on_done`, one calls it,
+                once. If that process dies meanwhile, or the call fails, the next run calls it again. A run that
+                launches something after the end makes for another end.
 
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
         """
+        if on_done is not None:
+            function("on_done", on_done, "a function of the batch's status")
         if earlier not in ("read", "skip"):
             raise ArgumentError(
                 f"`earlier` must be 'read' or 'skip', got {excerpt(earlier)}. Nothing was sent.", parameter="earlier"
@@ -234,6 +319,9 @@ class Batch(Unpicklable):
         async def run() -> AsyncGenerator[Outcome[I, R]]:
             keyed.update(await _keyed(items, text_of_item if key is str else key))
             await self._read()
+            work = BatchRun(self.name, self._journal, tracker)
+            self._runs.append(work)
+            await work.begin(keyed, self._outcomes.values(), self._poller.tasks)
             self._keys, self._checked = tuple(keyed), False
             missing = [name for name in keyed if name not in self._outcomes]
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
@@ -241,6 +329,7 @@ class Batch(Unpicklable):
             tracker.open_batch(self.name, keyed, [*ended, *missing])
             tracker.to_read, tracker.finished, tracker.earlier = len(ended), len(skipped), len(skipped)
             tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
+            tracker.unknown = len(skipped.intersection(self.unknown))
             reading: Fanout[str, R] = Fanout(
                 self._read_again,
                 ended,
@@ -261,7 +350,7 @@ class Batch(Unpicklable):
                 timeout=timeout,
                 ordered=ordered,
                 batch=self.name,
-                keep=self._keep,
+                keep=partial(self._keep, work),
                 tracker=tracker,
             )
             self._open += [reading, launching]
@@ -272,13 +361,16 @@ class Batch(Unpicklable):
                 async for outcome in self._outcomes_of(reading, launching, turns):
                     made: Any = outcome
                     yield attrs.evolve(made, item=keyed[outcome.item])
+                tracker.close()
+                if self.unfinished:
+                    # Another process that runs the same batch may have ended them.
+                    await self._read()
+                else:
+                    await self._restore_lost()
+                await work.end(on_done)
             finally:
                 tracker.close()
-            if self.unfinished:
-                # Another process that runs the same batch may have ended them.
-                await self._read()
-            else:
-                await self._restore_lost()
+                await work.leave()
 
         return BatchOutcomes(run(), tracker)
 
@@ -313,9 +405,10 @@ class Batch(Unpicklable):
             await self._journal.note_outcome(entry, anew=True)
             self._outcomes[outcome.item] = entry
 
-    async def _keep(self, outcome: Outcome[str, Any]) -> None:
+    async def _keep(self, work: BatchRun, outcome: Outcome[str, Any]) -> None:
         """Keep how an item ended; an item whose job still runs has no end yet."""
         name, error, now = outcome.item, outcome.error, self._journal.wall()
+        work.note(outcome)
         job = None if outcome.job is None else outcome.job.tracked
         if job is not None and job.closed and job.history.phase is not Phase.REVIEW:
             unrecorded = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
@@ -334,6 +427,8 @@ class Batch(Unpicklable):
             return
         # The journal keeps the end of a job for the item for which it was launched, if there is one.
         kept = (entry.batch, entry.item) == (self.name, name)
+        if not kept:
+            entry = attrs.evolve(entry, facts={**entry.facts, JOINED: True})
         entry = attrs.evolve(entry, batch=self.name, item=name, ended_at=now)
         if not kept:
             await self._journal.note_outcome(entry)

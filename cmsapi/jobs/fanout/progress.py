@@ -57,6 +57,7 @@ class Progress:
         running: Items whose jobs run, or wait for a decision.
         waiting: Items that have no job yet, those that are being launched among them.
         failed: Items among the finished ones that have no result.
+        unknown: Items among the failed ones that may have been launched and paid for.
         earlier: Items among the finished ones that ended in an earlier run of a batch.
         total: All items; None while an iterable without a length is not exhausted.
         stopped: Whether no more items are launched, because the credits are spent or the fan-out was left.
@@ -65,15 +66,16 @@ class Progress:
         seconds_left_range: The fewest and the most seconds that are expected; nine of ten fan-outs end within them, as
             far as the jobs behave like earlier ones.
         eta: When about the last outcome is expected.
-        credits: Credits that the launches of this run have cost.
-        requests: Requests that were sent for the items in this run: for launches, polls and results.
-        requests_planned: Requests that the whole run is expected to take; None while that is not known.
+        credits: Credits that the launches have cost; of a batch those of all its runs.
+        requests: Requests that were sent for the items: for launches, polls and results; of a batch those of all runs.
+        requests_planned: Requests that all of it is expected to take; None while that is not known.
     """
 
     finished: int = 0
     running: int = 0
     waiting: int = 0
     failed: int = 0
+    unknown: int = 0
     earlier: int = 0
     total: int | None = None
     stopped: bool = False
@@ -109,9 +111,8 @@ class Progress:
         of = "" if self.total is None else f" of {self.total:,}"
         earlier = f" ({self.earlier:,} earlier)" if self.earlier else ""
         waiting = f"{self.waiting:,} {'not launched' if self.stopped else 'waiting'}"
-        parts = [
-            f"{self.finished:,}{of} finished{earlier}, {self.running:,} running, {waiting}, {self.failed:,} failed"
-        ]
+        failed = f"{self.failed:,} failed" + (f" ({self.unknown:,} of them unknown)" if self.unknown else "")
+        parts = [f"{self.finished:,}{of} finished{earlier}, {self.running:,} running, {waiting}, {failed}"]
         parts += [self.time_left] if self.time_left else []
         parts.append(f"{counted(self.credits, 'credit')}, {counted(self.requests, 'request')}")
         return "; ".join(parts)

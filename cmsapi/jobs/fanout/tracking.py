@@ -15,6 +15,7 @@ import attrs
 
 from cmsapi.api.arguments import seconds, within
 from cmsapi.display import live, markup
+from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
@@ -81,6 +82,7 @@ class Tracker:
         self._begun = 0
         self.finished: int = 0
         self.failed: int = 0
+        self.unknown: int = 0
         self.earlier: int = 0
         self.credits: int = 0
         #: Items whose results are still to be read again.
@@ -107,6 +109,16 @@ class Tracker:
     def open_batch(self, name: str, items: Mapping[str, Any], order: Sequence[str]) -> None:
         """Note the items of a batch by their keys, and the order in which they are taken."""
         self._batch, self._items, self._pending, self.total = name, items, order, len(items)
+
+    def count_earlier(self, credits: int, requests: int) -> None:  # noqa: A002  the word that users know
+        """Count what earlier runs of the batch have cost."""
+        self.credits += credits
+        self._requests.sent += requests
+
+    @property
+    def requests(self) -> int:
+        """Requests that were sent for the items, in all runs of the batch."""
+        return self._requests.sent
 
     # What happens to items
 
@@ -156,6 +168,7 @@ class Tracker:
         """Count the outcome of an item."""
         self.finished += 1
         self.failed += outcome.error is not None
+        self.unknown += isinstance(outcome.error, LaunchUnknownError)
         self.earlier += outcome.earlier
         self.to_read -= outcome.earlier
         elapsed = None
@@ -192,6 +205,7 @@ class Tracker:
             running=self._running,
             waiting=waiting,
             failed=self.failed,
+            unknown=self.unknown,
             earlier=self.earlier,
             total=self.total,
             stopped=self.stopped,

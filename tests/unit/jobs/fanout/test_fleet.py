@@ -1,0 +1,220 @@
+"""Any process of a state tells how far any batch is, and one of them calls back at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.jobs import Job
+from cmsapi.sandbox import Fault, Sandbox
+from tests.support.jobs import box, client_of
+
+pytestmark = pytest.mark.looptime
+
+
+def counts(status: cmsapi.BatchStatus) -> tuple[int, ...]:
+    """Return the counts that all processes must agree on."""
+    shown = status.progress
+    return (shown.total or 0, shown.finished, shown.running, shown.waiting, shown.failed, shown.unknown, shown.credits)
+
+
+async def run(client: cmsapi.Client, items: Any, **options: Any) -> cmsapi.Batch:
+    """Run the nightly batch to its end."""
+    async with client.jobs.batch("nightly") as batch:
+        async for _ in batch.map(client.keywords.analyze, items, **options):
+            pass
+    return batch
+
+
+async def test_a_client_that_runs_nothing_of_a_batch_sees_how_far_it_is() -> None:
+    """Counts, credits and the forecast are those of the run, before, while and after it runs; that sends nothing."""
+    sandbox = box(60.0)
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        batch = other.jobs.batch("nightly")
+        assert (await batch.refresh()).progress == cmsapi.Progress()
+        running = asyncio.create_task(run(client, sandbox.keyword_ids[:6], in_flight=4))
+        await asyncio.sleep(20)
+        before = len(sandbox.ledger)
+        status = await batch.refresh()
+        assert counts(status) == (6, 0, 4, 2, 0, 0, 4)
+        assert (status.active, status.processes, status.done) == (True, 1, False)
+        assert status.progress.seconds_left
+        assert status.progress.eta is not None
+        assert not status.progress.stopped
+        assert batch.progress == status.progress
+        assert len(sandbox.ledger) == before
+        mine = await running
+        status = await batch.refresh()
+        assert counts(status) == (6, 6, 0, 0, 1, 0, 6)
+        assert (status.active, status.done, status.progress.done) == (False, True, True)
+        assert status.progress.requests == mine.progress.requests > 6
+        assert (batch.failed, len(batch.ended)) == ((sandbox.keyword_ids[0],), 6)
+
+
+async def test_a_run_that_is_left_shows_what_is_not_launched() -> None:
+    """Once no process works on a batch it has no forecast, and what waits is not launched."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        async with client.jobs.batch("nightly") as batch:
+            outcomes = batch.map(client.keywords.analyze, sandbox.keyword_ids[:5], in_flight=2)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(10):
+                    await anext(outcomes)
+        status = await other.jobs.batch("nightly").refresh()
+        assert counts(status) == (5, 0, 2, 3, 0, 0, 2)
+        assert (status.active, status.done, status.progress.stopped) == (False, False, True)
+        assert status.progress.seconds_left is None
+        await run(other, sandbox.keyword_ids[:5])
+        assert counts(await batch.refresh()) == (5, 5, 0, 0, 0, 0, 5)
+
+
+async def test_credits_are_those_of_all_runs() -> None:
+    """What was launched again counts again; what another batch has launched counts there."""
+    sandbox = box(30.0)
+    items = sandbox.keyword_ids[:3]
+    sandbox.set_outcome(items[0], "failed")
+    async with client_of(sandbox) as client:
+        await asyncio.gather(*(_run_as(client, name, items) for name in ("nightly", "second")))
+        nightly, second = [await client.jobs.batch(name).refresh() for name in ("nightly", "second")]
+        assert nightly.progress.credits + second.progress.credits == 3 == len(sandbox.ledger.launches())
+        async with client.jobs.batch("nightly") as batch:
+            paid = batch.progress.credits
+            await batch.retry_failed()
+            assert counts(await batch.refresh()) == (3, 2, 0, 1, 0, 0, paid)
+        batch = await run(client, items)
+        assert (await batch.refresh()).progress.credits == batch.progress.credits == paid + 1
+
+
+async def _run_as(client: cmsapi.Client, name: str, items: Any) -> None:
+    async with client.jobs.batch(name) as batch:
+        async for _ in batch.map(client.keywords.analyze, items):
+            pass
+
+
+async def test_what_may_have_been_launched_is_unknown_to_all() -> None:
+    """An unknown launch is a finished item without a result, and is not among the credits."""
+    sandbox = box(30.0, rules=[Fault(match="POST *searches", drop=True, when="after")])
+
+    async with client_of(sandbox) as client:
+
+        async def search(keyword: str) -> Job[Any]:
+            return await client.content_ideas.search(sandbox.workspace_id, keyword)
+
+        async with client.jobs.batch("ideas") as batch:
+            async for _ in batch.map(search, ["tents", "boots"], in_flight=1):
+                pass
+            assert (batch.progress.failed, batch.progress.unknown) == (1, 1)
+        status = await client.jobs.batch("ideas").refresh()
+        assert counts(status) == (2, 2, 0, 0, 1, 1, 1)
+        assert "1 failed (1 of them unknown)" in str(status.progress)
+
+
+async def test_what_the_service_refuses_is_finished_for_all() -> None:
+    """An item that cannot be launched does not keep a batch from being done."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        batch = await run(client, (sandbox.keyword_ids[0], "kwd_unheard_of"))
+        status = await other.jobs.batch("nightly").refresh()
+        assert counts(status) == (2, 2, 0, 0, 1, 0, 1)
+        assert status.done
+        assert (batch.progress.finished, batch.progress.failed) == (2, 1)
+
+
+async def test_all_batches_are_listed_by_when_they_were_worked_on() -> None:
+    """The newest comes first; a forgotten one is gone, and without its credits if it runs again."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        assert await other.jobs.batches() == []
+        for number, name in enumerate(("one", "two", "three")):
+            await _run_as(client, name, sandbox.keyword_ids[number : number + 1])
+        found = await other.jobs.batches()
+        assert [status.name for status in found] == ["three", "two", "one"]
+        assert all(status.done and status.worked_at is not None and not status.active for status in found)
+        assert found[0].to_dict()["progress"]["finished"] == 1
+        async with other.jobs.batch("two") as batch:
+            await batch.forget()
+        assert [status.name for status in await client.jobs.batches()] == ["three", "one"]
+        assert (await batch.refresh()).progress == cmsapi.Progress()
+
+
+async def test_a_batch_is_followed_from_another_process() -> None:
+    """It gives changes until the batch is done, and ends then."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        following = asyncio.create_task(_followed(other))
+        await run(client, sandbox.keyword_ids[:8], in_flight=2)
+        seen = await following
+    finished = [status.progress.finished for status in seen]
+    assert finished == sorted(finished)
+    assert {0, 2, 4, 6, 8} <= set(finished)
+    assert [status.done for status in seen] == [False] * (len(seen) - 1) + [True]
+
+
+async def _followed(client: cmsapi.Client) -> list[cmsapi.BatchStatus]:
+    return [status async for status in client.jobs.batch("nightly").follow()]
+
+
+async def test_the_end_is_told_once_whichever_process_finishes() -> None:
+    """Two runs of one batch call back once together; a rerun that launches nothing does not, new work does."""
+    sandbox = box(30.0)
+    told: list[cmsapi.BatchStatus] = []
+
+    async def tell(status: cmsapi.BatchStatus) -> None:
+        await asyncio.sleep(1)
+        told.append(status)
+
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        await asyncio.gather(*(run(each, sandbox.keyword_ids[:4], on_done=tell) for each in (client, other)))
+        assert [(status.name, status.done, status.progress.finished) for status in told] == [("nightly", True, 4)]
+        await run(other, sandbox.keyword_ids[:4], on_done=tell)
+        assert len(told) == 1
+        await run(other, sandbox.keyword_ids[:5], on_done=told.append)
+        assert [status.progress.finished for status in told] == [4, 5]
+
+
+async def test_a_call_that_failed_is_made_by_the_next_run() -> None:
+    """What `on_done` raises is raised by the run; the next run, of any process, calls again."""
+    sandbox = box(30.0)
+    told: list[cmsapi.BatchStatus] = []
+
+    def fail(status: cmsapi.BatchStatus) -> None:
+        raise OSError("no mail server")
+
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        with pytest.raises(OSError, match="no mail server"):
+            await run(client, sandbox.keyword_ids[:2], on_done=fail)
+        await run(other, sandbox.keyword_ids[:2], on_done=told.append)
+        assert len(told) == 1
+    assert len(sandbox.ledger.launches()) == 2
+
+
+async def test_an_end_is_not_told_before_there_is_one() -> None:
+    """A run that is stopped by its credits is not the end of the batch."""
+    sandbox = box(30.0)
+    told: list[cmsapi.BatchStatus] = []
+    async with client_of(sandbox) as client:
+        await run(client, sandbox.keyword_ids[:4], max_credits=3, on_done=told.append)
+        assert not told
+        assert not (await client.jobs.batch("nightly").refresh()).done
+        await run(client, sandbox.keyword_ids[:4], on_done=told.append)
+        assert len(told) == 1
+        with pytest.raises(cmsapi.ArgumentError, match="on_done"):
+            client.jobs.batch("nightly").map(client.keywords.analyze, [], on_done="mail")  # type: ignore[arg-type]
+
+
+async def test_a_state_on_a_disk_tells_the_same(tmp_path: Path) -> None:
+    """What one client has written to a file is told by one that opens it later."""
+    sandbox = Sandbox(keywords=20)
+    state = f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client:
+        batch = await run(client, sandbox.keyword_ids[:3])
+        mine = await batch.refresh()
+    async with client_of(sandbox, state=state) as client:
+        (status,) = await client.jobs.batches()
+    assert status == mine
+    assert counts(status) == (3, 3, 0, 0, 0, 0, 3)
