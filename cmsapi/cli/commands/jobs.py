@@ -1,4 +1,4 @@
-"""`cmsapi jobs`: list open launches, wait for jobs, and decide on articles."""
+"""`cmsapi jobs`: list open launches and batches, wait for jobs, and decide on articles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from cmsapi.cli.support.connecting import State, connect_with_journal, state_nam
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.terminal.fleet import batch_state
 from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message, printable
 
-jobs: App = App(name="jobs", help="List open launches, wait for jobs, and decide on articles.")
+jobs: App = App(name="jobs", help="List open launches and batches, wait for jobs, and decide on articles.")
 
 _LAUNCH_COLUMNS: Columns[cmsapi.OpenLaunch] = {
     "id": lambda entry: entry.target,
@@ -24,6 +25,17 @@ _LAUNCH_COLUMNS: Columns[cmsapi.OpenLaunch] = {
     "state": lambda entry: entry.state,
     "launched": lambda entry: entry.asked_at,
     "batch": lambda entry: entry.batch,
+}
+_BATCH_COLUMNS: Columns[cmsapi.BatchStatus] = {
+    "name": lambda batch: batch.name,
+    "state": lambda batch: batch_state(batch),
+    "finished": lambda batch: batch.progress.finished,
+    "total": lambda batch: batch.progress.total,
+    "failed": lambda batch: batch.progress.failed,
+    "running": lambda batch: batch.progress.running,
+    "credits": lambda batch: batch.progress.credits,
+    "worked on": lambda batch: batch.worked_at,
+    "unknown": lambda batch: batch.progress.unknown,
 }
 _REVIEW_COLUMNS: Columns[cmsapi.GenerationReview] = {
     "id": lambda review: review.content_id,
@@ -44,6 +56,19 @@ async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
         print_message(_nothing("open launches", state))
     columns = {**_LAUNCH_COLUMNS, "token": lambda entry: entry.token} if output else _LAUNCH_COLUMNS
     print_list(found, columns, output, _entry_document)
+
+
+@jobs.command(name="batches")
+async def list_batches(*, state: State = None, output: Output = TABLE) -> None:
+    """List the batches of all processes, the one that was worked on last first; one request.
+
+    The state of a batch is running while a process works on it, stopped when none does, and done at its end.
+    """
+    async with connect_with_journal(state) as client:
+        found = await client.jobs.batches()
+    if not found:
+        print_message(_nothing("batches", state))
+    print_list(found, _BATCH_COLUMNS, output, _batch_document)
 
 
 @jobs.command
@@ -159,6 +184,26 @@ def _entry_document(entry: cmsapi.OpenLaunch) -> dict[str, Any]:
         "batch": entry.batch,
         "item": entry.item,
         "token": entry.token,
+    }
+
+
+def _batch_document(batch: cmsapi.BatchStatus) -> dict[str, Any]:
+    progress = batch.progress
+    times = {"beganAt": batch.began_at, "workedAt": batch.worked_at, "doneAt": batch.done_at}
+    return {
+        "name": batch.name,
+        "state": batch_state(batch),
+        "total": progress.total,
+        "finished": progress.finished,
+        "running": progress.running,
+        "waiting": progress.waiting,
+        "failed": progress.failed,
+        "unknown": progress.unknown,
+        "credits": progress.credits,
+        "requests": progress.requests,
+        "secondsLeft": progress.seconds_left,
+        "processes": batch.processes,
+        **{name: None if time is None else time.isoformat() for name, time in times.items()},
     }
 
 

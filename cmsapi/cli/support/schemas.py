@@ -91,6 +91,30 @@ def _entries(defined: Definitions) -> Schema:
     )
 
 
+def _batches(defined: Definitions) -> Schema:
+    count: Schema = {"type": "integer"}
+    return array(
+        record(
+            "A batch of any process of the state.",
+            name=_TEXT,
+            state={"enum": ["running", "stopped", "done"]},
+            total=nullable(count),
+            finished=count,
+            running=count,
+            waiting=count,
+            failed={**count, "description": "Finished items without a result."},
+            unknown={**count, "description": "Failed items that may have been launched and charged."},
+            credits={**count, "description": "Credits of all runs."},
+            requests={**count, "description": "Requests of all runs."},
+            secondsLeft={**nullable({"type": "number"}), "description": "Null if not known."},
+            processes={**count, "description": "Runs that work on it now."},
+            beganAt=nullable(defined.of(datetime)),
+            workedAt=nullable(defined.of(datetime)),
+            doneAt=nullable(defined.of(datetime)),
+        )
+    )
+
+
 def _reviews(defined: Definitions) -> Schema:
     article = _decided(defined)
     return array(record("An article in review.", contentId=_TEXT, **article["properties"]))
@@ -171,6 +195,7 @@ SCHEMAS: Mapping[str, _Make] = {
     "generate": _outcomes(_decided),
     "generate --dry-run": _plan,
     "jobs list": _entries,
+    "jobs batches": _batches,
     "jobs watch": _outcomes(_result),
     "jobs resume": _outcomes(_result),
     "jobs reviews": _reviews,

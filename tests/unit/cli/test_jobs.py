@@ -48,9 +48,24 @@ async def test_open_launches_are_listed(box: Sandbox, capsys: pytest.CaptureFixt
     assert len(box.ledger.launches()) == 3
 
 
+async def test_batches_are_listed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each batch of the state is a row, with what it has cost and whether a process works on it."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    await command("analyze", *box.keyword_ids[:3], "--batch", "nightly")
+    await interrupted("analyze", *box.keyword_ids[3:8], "--batch", "hourly")
+    capsys.readouterr()
+    assert await command("jobs", "batches") == Exit.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[1:]] == [["hourly", "stopped", "0"], ["nightly", "done", "3"]]
+    await command("jobs", "batches", "--json")
+    hourly, nightly = json.loads(capsys.readouterr().out)
+    assert (nightly["finished"], nightly["failed"], nightly["credits"], nightly["secondsLeft"]) == (3, 1, 3, 0.0)
+    assert (hourly["running"], hourly["total"], hourly["doneAt"], hourly["processes"]) == (5, 5, None, 0)
+
+
 async def test_an_empty_list_names_the_state(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """Standard error names the state and how to use another; standard output is an empty list."""
-    for name in ("list", "resume", "reviews"):
+    for name in ("list", "batches", "resume", "reviews"):
         assert await command("jobs", name, "--json") == Exit.DONE
         shown = capsys.readouterr()
         assert json.loads(shown.out) == []

@@ -85,6 +85,7 @@ LINES = {
     "generate": ["generate CONTENT", "generate CONTENT2 --confirm", "generate nope"],
     "generate --dry-run": ["generate CONTENT --dry-run"],
     "jobs list": ["jobs list"],
+    "jobs batches": ["jobs batches"],
     "jobs watch": ["jobs watch ANALYSIS SEARCH GENERATION FAILURE"],
     "jobs resume": ["jobs resume"],
     "jobs reviews": ["jobs reviews"],
@@ -110,6 +111,8 @@ async def test_what_is_printed_fits(
     box.set_outcome(box.keyword_ids[1], "failed")
     if name.startswith("jobs") or "WRITTEN" in LINES[name][-1]:
         words |= await launched(box)
+        await command("analyze", box.keyword_ids[0], "--batch", "nightly")
+        capsys.readouterr()
     for line in LINES[name]:
         code = await command(*(words.get(word, word) for word in line.split()), "--json")
         printed = json.loads(capsys.readouterr().out)
