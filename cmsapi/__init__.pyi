@@ -177,12 +177,14 @@ from cmsapi.jobs import (
     Observed as Observed,
     OpenLaunch as OpenLaunch,
     Outcome as Outcome,
+    Overview as Overview,
     Phase as Phase,
     PollFailed as PollFailed,
     Progress as Progress,
     Resumed as Resumed,
     ReviewChoice as ReviewChoice,
     ReviewHook as ReviewHook,
+    RunningJob as RunningJob,
     Succeeded as Succeeded,
 )
 from cmsapi.jobs.fanout.frames import (
@@ -222,6 +224,9 @@ from cmsapi.observability.statistics import (
 )
 from cmsapi.ratelimit.rate_limit import (
     RateLimit as RateLimit,
+)
+from cmsapi.ratelimit.usage import (
+    RequestUse as RequestUse,
 )
 from cmsapi.resources.credit_report import (
     CreditReport as CreditReport,

@@ -31,6 +31,7 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview as AsyncGenerationReview, ReviewChoice
 from cmsapi.jobs.launching.recovery import Resumed as AsyncResumed
 from cmsapi.jobs.namespace import Jobs as AsyncJobs
+from cmsapi.jobs.overview import Overview
 from cmsapi.jobs.scheduling.statistics import JobStatistics
 from cmsapi.jobs.status import JobEvent, JobStatus, Phase
 
@@ -711,6 +712,17 @@ class Jobs(Mirror, of=AsyncJobs):
             StateError: The state cannot be reached.
         """
         return self._call("batches")
+
+    def overview(self) -> Overview:
+        """Read what all processes of this state do with the key: limits, batches, running jobs, what needs a person.
+
+        It takes no credit and no request, launches and recovers nothing. So with a shared state it knows only of the
+        work that a client with this key has found in it, or launched, before.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return self._call("overview")
 
     def journal(self) -> list[OpenLaunch]:
         """Return the open launches of this state, of all processes, the oldest first.

@@ -21,6 +21,7 @@ from cmsapi.cli.commands.pages import pages
 from cmsapi.cli.commands.prompts import prompts
 from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.schema import schema
+from cmsapi.cli.commands.top import top
 from cmsapi.cli.commands.users import users
 from cmsapi.cli.commands.workspaces import workspaces
 from cmsapi.cli.terminal.bash_words import CompletedApp
@@ -51,6 +52,7 @@ for _command in (
     ideas,
     generate,
     jobs,
+    top,
     doctor,
     schema,
     sandbox,

@@ -17,6 +17,7 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewChoice, ReviewHook
 from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs
+from cmsapi.jobs.overview import Overview, RunningJob
 from cmsapi.jobs.scheduling.statistics import JobStatistics
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, Observed, Phase, PollFailed
 
@@ -44,11 +45,13 @@ __all__ = [
     "Observed",
     "OpenLaunch",
     "Outcome",
+    "Overview",
     "Phase",
     "PollFailed",
     "Progress",
     "Resumed",
     "ReviewChoice",
     "ReviewHook",
+    "RunningJob",
     "Succeeded",
 ]

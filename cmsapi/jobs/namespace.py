@@ -28,6 +28,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Resumed, read_reviews, resume
+from cmsapi.jobs.overview import Overview, read_overview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.status import JobStatus
@@ -166,7 +167,18 @@ class Jobs(Hinting, Unpicklable):
         poller = self._poller
         await poller.journal.open(poller.poll_settings.read_user)
         await poller.journal.flush()
-        return await read_batches(poller.journal)
+        return await read_batches(poller.journal, poller.journal.scope)
+
+    async def overview(self) -> Overview:
+        """Read what all processes of this state do with the key: limits, batches, running jobs, what needs a person.
+
+        It takes no credit and no request, launches and recovers nothing. So with a shared state it knows only of the
+        work that a client with this key has found in it, or launched, before.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return await read_overview(self._poller)
 
     async def journal(self) -> list[OpenLaunch]:
         """Return the open launches of this state, of all processes, the oldest first.

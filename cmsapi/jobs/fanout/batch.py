@@ -167,7 +167,7 @@ class Batch(Unpicklable):
             outcomes = [*self._outcomes.values()]
         else:
             await self._journal.flush()
-        found = await read_batch(self._journal, self.name, outcomes)
+        found = await read_batch(self._journal, self._journal.scope, self.name, outcomes)
         self._read_progress = found.progress
         return found
 

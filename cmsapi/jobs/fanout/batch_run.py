@@ -102,7 +102,7 @@ class BatchRun:
         journal = self._journal
         await journal.flush()
         await self._change(self._now)
-        status = await read_batch(journal, self._name)
+        status = await read_batch(journal, journal.scope, self._name)
         progress = status.progress
         if status.done or progress.total is None or progress.finished < progress.total or progress.running:
             return status
@@ -115,7 +115,7 @@ class BatchRun:
             return attrs.evolve(record, done_at=journal.wall(), counts=counts, ends_at=None)
 
         await self._change(done)
-        return await read_batch(journal, self._name)
+        return await read_batch(journal, journal.scope, self._name)
 
     async def _claim_call(self) -> bool:
         """Take the call of `on_done` for this run, unless another one calls it now or has called it."""

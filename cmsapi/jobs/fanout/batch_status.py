@@ -68,9 +68,10 @@ class BatchStatus:
         return markup.record(self)
 
 
-async def read_batch(journal: LaunchJournal, name: str, outcomes: Sequence[Entry] | None = None) -> BatchStatus:
-    """Read how far a batch is, with the outcomes of its items unless they were read; the journal was opened."""
-    scope = journal.scope
+async def read_batch(
+    journal: LaunchJournal, scope: str, name: str, outcomes: Sequence[Entry] | None = None
+) -> BatchStatus:
+    """Read how far a batch is, with the outcomes of its items unless they were read."""
     record = await journal.batches.read(scope, name)
     if record is not None and record.counts is not None:
         return status_of(name, record, (), (), journal.wall())
@@ -79,9 +80,9 @@ async def read_batch(journal: LaunchJournal, name: str, outcomes: Sequence[Entry
     return status_of(name, record, outcomes, (await journal.state.entries(scope)).values(), journal.wall())
 
 
-async def read_batches(journal: LaunchJournal) -> list[BatchStatus]:
-    """Read how far all batches are, the one that was worked on last first; the journal was opened."""
-    found = [await read_batch(journal, name) for name in await journal.batches.names(journal.scope)]
+async def read_batches(journal: LaunchJournal, scope: str) -> list[BatchStatus]:
+    """Read how far all batches are, the one that was worked on last first."""
+    found = [await read_batch(journal, scope, name) for name in await journal.batches.names(scope)]
     return sorted(found, key=lambda batch: batch.worked_at or datetime.min.replace(tzinfo=UTC), reverse=True)
 
 

@@ -44,6 +44,9 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 # An entry of the journal is small.
 LONGEST_REASON = 500
 
+# The document of an account that names its journal, for those who must not ask the service.
+_JOURNAL = "journal"
+
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
 
@@ -78,7 +81,8 @@ class LaunchJournal:
     def __init__(self, state: State, account: str, base_url: str, *, wall: Callable[[], float] = time.time) -> None:
         self.state: State = state
         self.wall: Callable[[], float] = wall
-        self._account = account
+        #: Digest of base URL and key.
+        self.account: str = account
         self._base_url = base_url
         # One for each client that opens it, because each waits as long as its own settings say. They go when unused.
         self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
@@ -111,15 +115,27 @@ class LaunchJournal:
         if self._scope is None:
             async with self._opening.setdefault(read_user, asyncio.Lock()):
                 if self._scope is None:
-                    state, scope = self.state, self._account
+                    state, scope = self.state, self.account
                     if state.shared and read_user is not None:
                         # Before the request, so that a state that does not work is found first.
                         await state.get_document(scope, SALT)
                         scope = scope_of(self._base_url, _organization_of(await read_user()))
                         await state.evict_dead_owners(scope)
+                        await state.compare_and_set(self.account, _JOURNAL, None, scope)
                     self.leases.salt = await self.losses.agree_on_salt(scope, secrets.token_hex(16))
                     self._scope = scope
         return self._scope
+
+    async def find(self) -> str | None:
+        """Return the scope of the journal if it is known, to this process or from one that opened it; sends nothing.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        if self._scope is not None or not self.state.shared:
+            return self._scope or self.account
+        scope = await self.state.get_document(self.account, _JOURNAL)
+        return scope if isinstance(scope, str) else None
 
     @property
     def opened(self) -> bool:

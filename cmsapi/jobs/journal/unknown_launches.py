@@ -62,6 +62,10 @@ class UnknownLaunches:
         shown = {kind.name for kind in KINDS.values() if not kind.polled_by_id}
         return {key: entry for key, entry in recent.items() if entry.kind in shown}
 
+    async def recent(self, scope: str) -> list[Entry]:
+        """Return those of the last day that were not looked at again, the oldest first."""
+        return [entry for entry in self._newest(await self._read(scope)).values() if not entry.over]
+
     async def take(self, lease: Lease) -> Entry | None:
         """Return the launch of a key to look at it again; from now on it is not open."""
         found = (await self.open(lease.scope)).get(lease.key)

@@ -46,10 +46,11 @@ class OpenLaunch:
 async def read_journal(journal: LaunchJournal, base_url: str) -> list[OpenLaunch]:
     """Read the open entries of a journal that was opened, the oldest first; none is recovered."""
     found = await journal.known_entries()
-    return [_told(entry, base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
+    return [told(entry, base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
 
 
-def _told(entry: Entry, base_url: str) -> OpenLaunch:
+def told(entry: Entry, base_url: str) -> OpenLaunch:
+    """Describe an entry of the journal."""
     kind = KINDS[entry.kind]
     token = None
     if entry.status not in (EntryStatus.INTENT, EntryStatus.SENDING):

@@ -23,6 +23,11 @@ _ENOUGH = 30.0
 _INTERVAL = 600.0
 
 
+def overdue_after(durations: DurationModel) -> float:
+    """Return the age from which a running job may be stuck; infinity when too few ends were seen."""
+    return max(_LEAST, _TIMES * durations.ended_within(_NEARLY_ALL)) if durations.ends >= _ENOUGH else math.inf
+
+
 class OverdueJobs:
     """Note the jobs that may be stuck."""
 
@@ -36,9 +41,9 @@ class OverdueJobs:
         # Most polls are of younger jobs.
         if age < _LEAST or durations.ends < _ENOUGH:
             return
-        usual = durations.ended_within(_NEARLY_ALL)
-        if age < _TIMES * usual:
+        if age < overdue_after(durations):
             return
+        usual = durations.ended_within(_NEARLY_ALL)
         self._unreported[kind] += not timing.overdue
         timing.overdue = True
         count = self._unreported[kind]

@@ -1,0 +1,86 @@
+"""One page in the terminal shows what all processes of a state do."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+import cmsapi
+from cmsapi.cli.running import execute, parse
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.sandbox import Sandbox
+from tests.support.command import command
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("width", [80, 140])
+async def test_one_page_shows_batches_jobs_and_what_needs_a_person(
+    width: int, box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No line is wider than the terminal, and nothing is sent for it."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    box.set_outcome(box.keyword_ids[0], "failed")
+    await command("analyze", *box.keyword_ids[:3], "--batch", "a-batch-that-has-a-rather-long-name-of-its-own")
+    await command("generate", box.content_ids[0])
+    running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[3:18], "--batch", "nightly"])))
+    await asyncio.sleep(7)
+    capsys.readouterr()
+    before = len(box.ledger)
+    assert await command("top", "--once") == Exit.DONE
+    assert len(box.ledger) == before
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert "of 1,000 requests" in text
+    assert "batches  1 running, 1 done" in text
+    (nightly,) = [line for line in lines if line.startswith("nightly")]
+    assert "0 of 15" in nightly
+    assert "░" in nightly
+    assert "15 running" in nightly
+    (ended,) = [line for line in lines if line.startswith("a-batch-that-has")]
+    assert "3 of 3, 1 failed, 3 credits" in ended
+    assert "running jobs  15" in text
+    assert "… and 6 more" in text
+    assert "articles that wait for a decision: cmsapi jobs reviews  1" in text
+    assert box.content_ids[0] in text
+    assert await running == Exit.DONE
+
+
+@pytest.mark.looptime
+async def test_a_state_without_work_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page is not empty, and names the state."""
+    assert await command("top", "--once") == Exit.DONE
+    shown = capsys.readouterr().out
+    assert shown.startswith("cmsapi top  memory:")
+    assert "no batches, no running jobs" in shown
+    assert await command("top", "--every=nan") == Exit.USAGE
+
+
+@pytest.mark.enable_socket
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no pseudo-terminals")
+@pytest.mark.parametrize(("width", "colours"), [(80, False), (140, True)])
+async def test_it_is_live_in_a_terminal_until_ctrl_c(
+    width: int, colours: bool, box: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    """The batch of another process appears on the page until Ctrl-C; there are colours only where they are wanted."""
+    from tests.support.terminal import terminal
+
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    state = f"sqlite:///{tmp_path}/state.db"
+    monkeypatch.setenv("CMSAPI_STATE", state)
+    async with terminal(box, "top", "--every", "0.2", columns=width) as shell:
+        await shell.until("no batches, no running jobs")
+        async with cmsapi.Client(box.api_key, base_url=box.base_url, state=state) as client:
+            async with client.jobs.batch("nightly") as batch:
+                outcomes = batch.map(client.keywords.analyze, box.keyword_ids[:3])
+                launching = asyncio.ensure_future(anext(outcomes))
+                await shell.until("3 running")
+                launching.cancel()
+            assert ("\x1b[36m" in shell.shown) is colours
+            shell.type("\x03")
+            assert await shell.end() == Exit.DONE
+    assert shell.shown.rstrip().endswith(("\x1b[?1049l\x1b[?25h", "\x1b[?25h\x1b[?1049l", "\x1b[?25h"))
+    assert "Interrupted" not in shell.shown

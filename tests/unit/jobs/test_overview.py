@@ -1,0 +1,109 @@
+"""What all processes of a state do is read from the state, without a request."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Fault, Sandbox
+from tests.support.jobs import box, client_of
+
+pytestmark = pytest.mark.looptime
+
+BEGAN = time.time()
+
+
+def on_virtual_time(sandbox: Sandbox, **options: Any) -> cmsapi.Client:
+    """Make a client whose entries in the state are dated by the loop's time."""
+    client = client_of(sandbox, **options)
+    client._runtime.wall = lambda: BEGAN + asyncio.get_running_loop().time()
+    return client
+
+
+async def run(client: cmsapi.Client, items: Any, name: str = "nightly") -> None:
+    """Run a batch to its end."""
+    async with client.jobs.batch(name) as batch:
+        async for _ in batch.map(client.keywords.analyze, items):
+            pass
+
+
+async def test_a_client_that_runs_nothing_sees_what_others_do() -> None:
+    """Batches, running jobs and articles in review are those of all processes; nothing is sent for them."""
+    sandbox = box(60.0)
+    async with on_virtual_time(sandbox) as client, on_virtual_time(sandbox) as other:
+        review = await (await client.contents.generate(sandbox.content_ids[0]))
+        first = await client.keywords.analyze(sandbox.keyword_ids[9])
+        await asyncio.sleep(20)
+        running = asyncio.create_task(run(client, sandbox.keyword_ids[:3]))
+        await asyncio.sleep(20)
+        before = len(sandbox.ledger)
+        seen = await other.jobs.overview()
+        assert len(sandbox.ledger) == before
+        assert [job.launch.target for job in seen.running] == [first.target, *sandbox.keyword_ids[:3]]
+        assert [round(job.seconds, -1) for job in seen.running] == [40, 20, 20, 20]
+        assert {job.launch.batch for job in seen.running} == {None, "nightly"}
+        assert not any(job.stuck for job in seen.running)
+        assert [launch.target for launch in seen.reviews] == [review.content_id]
+        assert [(batch.name, batch.active, batch.progress.running) for batch in seen.batches] == [("nightly", True, 3)]
+        assert seen.use.per_hour == 1000
+        assert seen.use.hour == len(sandbox.ledger)
+        assert (seen.unknown, seen.launching, seen.warnings) == ((), (), ())
+        await running
+
+
+async def test_a_job_that_runs_far_longer_than_others_may_be_stuck() -> None:
+    """It is marked once enough ends of its kind were seen."""
+    sandbox = box(20.0, keywords=40)
+    async with on_virtual_time(sandbox) as client, on_virtual_time(sandbox) as other:
+        await run(client, sandbox.keyword_ids[:35])
+        await client.keywords.analyze(sandbox.keyword_ids[35])
+        (job,) = (await other.jobs.overview()).running
+        assert not job.stuck
+        await asyncio.sleep(301)
+        (job,) = (await other.jobs.overview()).running
+        assert job.stuck
+
+
+async def test_unknown_launches_and_stopped_batches_are_shown() -> None:
+    """What may have been paid for is listed for a day, and a batch on which no process works is a warning."""
+    sandbox = box(30.0, rules=[Fault(match="POST *searches", drop=True, when="after")])
+    async with on_virtual_time(sandbox) as client, on_virtual_time(sandbox) as other:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+        async with client.jobs.batch("left") as batch:
+            async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids[:6], in_flight=2):
+                break
+        seen = await other.jobs.overview()
+        assert [(launch.kind, launch.batch) for launch in seen.unknown] == [("idea_search", None)]
+        assert seen.warnings == ("no process works on the batch left, which is not done",)
+
+
+async def test_an_hour_that_is_nearly_used_up_is_a_warning() -> None:
+    """The requests that are left are told."""
+    sandbox = box(30.0)
+    async with on_virtual_time(sandbox, limits=cmsapi.RateLimits(per_hour=10)) as client:
+        for _ in range(9):
+            await client.me()
+        assert (await client.jobs.overview()).warnings == ("the hour is nearly used up: 1 of 10 requests are left",)
+
+
+async def test_a_shared_state_is_read_without_asking_whose_it_is(tmp_path: Path) -> None:
+    """A state of which no process with the key has found out whose it is says so; later all is known from it."""
+    sandbox = box(30.0)
+    state = f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client:
+        seen = await client.jobs.overview()
+        assert seen.warnings == ("no process has worked with this key on this state yet",)
+        assert not sandbox.ledger
+        await run(client, sandbox.keyword_ids[:3])
+        sent = len(sandbox.ledger)
+    async with client_of(sandbox, state=state) as client:
+        seen = await client.jobs.overview()
+        assert [batch.name for batch in seen.batches] == ["nightly"]
+        assert seen.use.hour == sent == len(sandbox.ledger)
+        assert seen.warnings == ()
