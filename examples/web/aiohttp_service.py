@@ -25,7 +25,7 @@ import answers
 import process
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from fan_outs import FanOuts, RefusedError
+from fan_outs import FanOuts
 
 import cmsapi
 
@@ -62,7 +62,7 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
     except cmsapi.CMSError as error:
         status, headers, document = answers.problem(error)
         return web.json_response(document, status=status, headers=headers, content_type="application/problem+json")
-    except RefusedError as error:
+    except answers.RefusedError as error:
         document = answers.document(error.status, error.reason)
         return web.json_response(document, status=error.status, content_type="application/problem+json")
 
@@ -90,7 +90,7 @@ async def submit(request: web.Request) -> web.Response:
             submitted = await analyses.submit(request.app[CLIENT], keyword_id)
             location = {"Location": f"/analyses/{submitted['token']}"}
             return web.json_response(submitted, status=202, headers=location)
-    raise RefusedError(422, "The body must have a keyword_id.")
+    raise answers.RefusedError(422, "The body must have a keyword_id.")
 
 
 @routes.get("/analyses/{token}")
@@ -99,7 +99,7 @@ async def read(request: web.Request) -> web.Response:
     try:
         wait = float(request.query.get("wait", "0"))
     except ValueError as error:
-        raise RefusedError(422, "wait must be a number of seconds.") from error
+        raise answers.RefusedError(422, "wait must be a number of seconds.") from error
     # When the browser goes away, aiohttp cancels this, and nothing is polled for it.
     client, stopping = request.app[CLIENT], request.app[FAN_OUTS].stopping
     return web.json_response(await analyses.read(client, request.match_info["token"], wait, stopping))
@@ -117,7 +117,7 @@ async def start(request: web.Request) -> web.Response:
             callback = more.get("callback")
             await request.app[FAN_OUTS].start(name, ids, None if callback is None else str(callback))
             return web.json_response({"name": name, "events": f"/fan-outs/{name}/events"}, status=202)
-    raise RefusedError(422, "The body must have keyword_ids, 1 to 500 texts.")
+    raise answers.RefusedError(422, "The body must have keyword_ids, 1 to 500 texts.")
 
 
 @routes.get("/fan-outs")
@@ -129,13 +129,13 @@ async def every(request: web.Request) -> web.Response:
 @routes.get("/fan-outs/{name}")
 async def one(request: web.Request) -> web.Response:
     """Return how far a fan-out is, with each item and its result."""
-    return web.json_response(await known(request))
+    return web.json_response(await request.app[FAN_OUTS].show(request.match_info["name"]))
 
 
 @routes.get("/fan-outs/{name}/events")
 async def events(request: web.Request) -> web.StreamResponse:
     """Follow the progress until the end, which is the event whose `state` is `finished`."""
-    name = (await known(request))["name"]
+    name = (await request.app[FAN_OUTS].show(request.match_info["name"]))["name"]
     stream = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await stream.prepare(request)
     async for progress in request.app[FAN_OUTS].follow(name):
@@ -146,18 +146,11 @@ async def events(request: web.Request) -> web.StreamResponse:
 async def body(request: web.Request) -> Any:
     """Read the document of a request; another site cannot send this type without being asked for permission."""
     if request.content_type != "application/json":
-        raise RefusedError(415, "The body must be application/json.")
+        raise answers.RefusedError(415, "The body must be application/json.")
     try:
         return await request.json()
     except ValueError as error:
-        raise RefusedError(400, "The body is not JSON.") from error
-
-
-async def known(request: web.Request) -> dict[str, Any]:
-    """Return the fan-out that the path names."""
-    if (found := await request.app[FAN_OUTS].show(request.match_info["name"])) is None:
-        raise RefusedError(404, f"There is no fan-out named {request.match_info['name']!r}.")
-    return found
+        raise answers.RefusedError(400, "The body is not JSON.") from error
 
 
 # Handlers end when their browsers go away, and requests that are under way have five seconds at the end.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
-
-from fan_outs import FanOuts
+from typing import TYPE_CHECKING, Any
 
 import cmsapi
+
+if TYPE_CHECKING:
+    from fan_outs import FanOuts
 
 # Proxies close a connection on which nothing has come for 30 to 60 seconds.
 LONGEST_WAIT = 25.0
@@ -57,6 +58,17 @@ async def read(client: cmsapi.Client, token: str, wait: float, stopping: asyncio
         except cmsapi.JobError as error:
             answer["error"] = str(error)
     return answer
+
+
+def ended(outcome: cmsapi.Outcome[str, cmsapi.Keyword]) -> dict[str, Any]:
+    """Write how an item of a fan-out ended, for a page."""
+    if outcome.error is not None:
+        reason = str(outcome.error).partition("\n")[0]
+        error = f"{type(outcome.error).__name__}: {reason}"
+        return {"id": outcome.item, "label": outcome.item, "state": "failed", "error": error}
+    keyword = outcome.result()
+    result = cmsapi.to_dict(keyword)
+    return {"id": outcome.item, "label": keyword.keyword, "state": "finished", "result": result}
 
 
 class NewKeywords:

@@ -8,6 +8,21 @@ from typing import Any
 
 import cmsapi
 
+
+class RefusedError(Exception):
+    """Refuse what a browser asks for.
+
+    Args:
+        status: The status of HTTP that says so.
+        reason: What is wrong.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status = status
+        self.reason = reason
+
+
 # The first class that fits decides.
 STATUSES: list[tuple[type[cmsapi.CMSError], int]] = [
     (cmsapi.ArgumentError, 400),

@@ -14,10 +14,14 @@ import logging
 import random
 import time
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from answers import RefusedError
+
+import cmsapi
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +44,23 @@ class Callbacks:
         self._secret = secret
         self._hosts = hosts
 
-    def refuses(self, url: str) -> str | None:
-        """Return why a URL may not be called, or None."""
+    def check(self, url: str | None) -> None:
+        """Refuse a URL that may not be called."""
+        if url is None:
+            return
         parts = urlsplit(url)
         if parts.hostname not in self._hosts:
-            return f"callback: the host must be one of {sorted(self._hosts)}"
+            raise RefusedError(422, f"callback: the host must be one of {sorted(self._hosts)}")
         if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOCAL:
-            return "callback: the URL must begin with https://"
-        return None
+            raise RefusedError(422, "callback: the URL must begin with https://")
+
+    async def tell(self, url: str | None, status: cmsapi.BatchStatus) -> None:
+        """Tell a URL, if there is one, that a fan-out is finished; a repetition has the same `webhook-id`."""
+        if url is None:
+            return
+        message = {"type": "fan_out.finished", "timestamp": datetime.now(UTC).isoformat(), "data": status.to_dict()}
+        if not await self.deliver(url, f"msg_{status.name}_{status.done_at:%Y%m%dT%H%M%S}", message):
+            logger.error("The callback of %s is given up", status.name)
 
     async def deliver(self, url: str, message_id: str, message: Mapping[str, Any]) -> bool:
         """Send a message until the receiver has it; tell whether it has.

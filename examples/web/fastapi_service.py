@@ -24,7 +24,7 @@ import analyses
 import answers
 import process
 import uvicorn
-from fan_outs import FanOuts, RefusedError
+from fan_outs import FanOuts
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -63,9 +63,7 @@ Wait = Annotated[float, Query(ge=0, le=analyses.LONGEST_WAIT)]
 
 
 async def _known(name: Name, fan_outs: AllFanOuts) -> dict[str, Any]:
-    if (found := await fan_outs.show(name)) is None:
-        raise RefusedError(404, f"There is no fan-out named {name!r}.")
-    return found
+    return await fan_outs.show(name)
 
 
 Known = Annotated[dict[str, Any], Depends(_known)]
@@ -178,7 +176,7 @@ def create_app(**options: Any) -> FastAPI:
         document = answers.document(error.status, error.reason)
         return JSONResponse(document, error.status, None, "application/problem+json")
 
-    handlers: dict[int | type[Exception], Any] = {cmsapi.CMSError: problem, RefusedError: refused}
+    handlers: dict[int | type[Exception], Any] = {cmsapi.CMSError: problem, answers.RefusedError: refused}
     app = FastAPI(title="Keyword analyses", lifespan=lifespan, exception_handlers=handlers)
     app.include_router(router)
     return app

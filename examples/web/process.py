@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import os
@@ -12,7 +13,6 @@ from typing import Any
 import attrs
 from callbacks import Callbacks
 from fan_outs import FanOuts
-from table import Table
 
 import cmsapi
 from cmsapi.sandbox import Lognormal, Sandbox
@@ -38,16 +38,19 @@ async def opened(
         callbacks: Calls other programs back.
         **options: Options of the client.
     """
-    async with (
-        cmsapi.Client(**{"state": STATE, "limits": LIMITS, **options}) as patient,
-        FanOuts(patient, Table(table), callbacks).running() as fan_outs,
-    ):
+    async with cmsapi.Client(**{"state": STATE, "limits": LIMITS, **options}) as patient:
+        fan_outs = FanOuts(patient, table, callbacks)
+        running = asyncio.create_task(fan_outs.run())
         # A browser waits for seconds, not until the hour has requests again; what runs in the background has time.
         impatient = patient.with_options(
             limits=attrs.evolve(options.get("limits", LIMITS), max_wait=5.0),
             timeouts=cmsapi.Timeouts(request=10.0, deadline=25.0),
         )
-        yield impatient, fan_outs
+        try:
+            yield impatient, fan_outs
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

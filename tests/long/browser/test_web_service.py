@@ -63,7 +63,7 @@ async def test_a_person_starts_a_fan_out_and_opens_a_result(page: Page, box: San
     for keyword_id in rest:
         box.finish(keyword_id)
     await expect(words).to_have_text(
-        re.compile(r"All 4 finished, 1 without a result\. This run took 4 credits and \d+ requests\."), timeout=SHOWN
+        re.compile(r"All 4 finished, 1 without a result\. It took 4 credits and \d+ requests\."), timeout=SHOWN
     )
     await expect(page.locator("#items .result:not([hidden])")).to_have_count(1)
     await expect(page.locator("#names")).to_contain_text("finished")

@@ -1,12 +1,13 @@
 """Serve an example on a port, in a hurry, as a process of its own: `python -m tests.long.web fastapi PORT FOLDER`.
 
-The environment names the sandbox.
+The environment names the sandbox, and as STATE the state if it is not a file in the folder.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 
 import uvicorn
@@ -17,7 +18,8 @@ from tests.long.web.serving import HURRY, aiohttp_service, fastapi_service
 
 def main(framework: str, port: int, folder: str) -> None:
     """Serve until SIGTERM."""
-    files = {"state": f"sqlite:///{folder}/cmsapi.db", "table": f"{folder}/fan_outs.db"}
+    state = os.environ.get("STATE", f"sqlite:///{folder}/cmsapi.db")
+    files = {"state": state, "table": f"{folder}/fan_outs.db"}
     if framework == "fastapi":
         application = fastapi_service.create_app(**files, **HURRY)
         uvicorn.run(application, port=port, log_level="error", timeout_graceful_shutdown=1)

