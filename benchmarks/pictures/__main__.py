@@ -13,6 +13,7 @@ from benchmarks.pictures.hour import hour_of, polling_loops, sdk
 from benchmarks.pictures.hour_picture import SCHEMES, drawn, said
 from benchmarks.pictures.notebook import taken
 from benchmarks.pictures.recording import moving
+from benchmarks.pictures.top import SAID as TOP_SAID, SPEED as TOP_SPEED, watched
 from benchmarks.tables import replace_section
 
 _ROOT = Path(__file__).parents[2]
@@ -40,12 +41,19 @@ def terminal() -> None:
     replace_section(_ROOT / "README.md", "fan-out", f'<img src="docs/_static/fan-out.svg" width="604" alt="{SAID}">')
 
 
+def top() -> None:
+    """Record the page of the workers."""
+    picture = moving(asyncio.run(watched()), TOP_SAID, speed=TOP_SPEED, still=0.4)
+    (_STATIC / "top.svg").write_text(picture, encoding="utf-8")
+    replace_section(_ROOT / "README.md", "top", f'<img src="docs/_static/top.svg" width="704" alt="{TOP_SAID}">')
+
+
 def notebook() -> None:
     """Take pictures of a fan-out in JupyterLab."""
     taken(_STATIC)
 
 
-_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour, "terminal": terminal, "notebook": notebook}
+_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour, "terminal": terminal, "top": top, "notebook": notebook}
 
 
 def main() -> None:

@@ -71,13 +71,14 @@ def _head(overview: cmsapi.Overview, state: str, width: int) -> list[Text]:
     use, bar = overview.use, _bar_width(width)
     title, time = f"cmsapi top  {plain(state)}", f"{overview.at.astimezone():%H:%M:%S}"
     foreign = f", {use.foreign:,} of them by other programs" if use.foreign else ""
-    alive = counted(len(overview.processes), "process") if overview.processes else "no other process"
-    pids = f": {', '.join(map(str, overview.processes))}" if overview.processes else ""
+    pids = ", ".join(map(str, overview.processes))
+    noun = "process" if len(overview.processes) == 1 else "processes"
+    alive = f"{len(overview.processes):,} {noun}: {pids}" if pids else "no other process"
     return [
         Text(set_cell_size(title, max(0, width - len(time) - 1)) + " " + time, "bold"),
         _used("hour", use.hour, use.per_hour, f" requests{foreign}", bar),
         _used("second", use.second, use.per_second, f" requests{_by(use.processes)}", bar),
-        Text(f"alive   {alive}{pids}"),
+        Text(f"alive   {alive}"),
     ]
 
 

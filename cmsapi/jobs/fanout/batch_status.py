@@ -83,7 +83,8 @@ async def read_batch(
 async def read_batches(journal: LaunchJournal, scope: str) -> list[BatchStatus]:
     """Read how far all batches are, the one that was worked on last first."""
     found = [await read_batch(journal, scope, name) for name in await journal.batches.names(scope)]
-    return sorted(found, key=lambda batch: batch.worked_at or datetime.min.replace(tzinfo=UTC), reverse=True)
+    known = [(batch.worked_at, batch) for batch in found if batch.worked_at is not None]
+    return [batch for _, batch in sorted(known, key=lambda pair: pair[0], reverse=True)]
 
 
 def status_of(

@@ -121,7 +121,8 @@ class LaunchJournal:
                         await state.get_document(scope, SALT)
                         scope = scope_of(self._base_url, _organization_of(await read_user()))
                         await state.evict_dead_owners(scope)
-                        await state.compare_and_set(self.account, _JOURNAL, None, scope)
+                        if (named := await state.get_document(self.account, _JOURNAL)) != scope:
+                            await state.compare_and_set(self.account, _JOURNAL, named, scope)
                     self.leases.salt = await self.losses.agree_on_salt(scope, secrets.token_hex(16))
                     self._scope = scope
         return self._scope
