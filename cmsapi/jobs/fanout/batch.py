@@ -166,6 +166,7 @@ class Batch(Unpicklable):
             await self._read()
             outcomes = [*self._outcomes.values()]
         else:
+            await self._journal.open(self._poller.poll_settings.read_user)
             await self._journal.flush()
         found = await read_batch(self._journal, self._journal.scope, self.name, outcomes)
         self._read_progress = found.progress
@@ -427,7 +428,7 @@ class Batch(Unpicklable):
             return
         # The journal keeps the end of a job for the item for which it was launched, if there is one.
         kept = (entry.batch, entry.item) == (self.name, name)
-        if not kept:
+        if not kept and job is not None:
             entry = attrs.evolve(entry, facts={**entry.facts, JOINED: True})
         entry = attrs.evolve(entry, batch=self.name, item=name, ended_at=now)
         if not kept:

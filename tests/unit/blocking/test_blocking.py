@@ -143,6 +143,25 @@ def test_a_batch_pays_once(client: cmsapi.blocking.Client, box: Sandbox) -> None
 
 
 @pytest.mark.slow
+def test_any_thread_sees_how_far_a_batch_is(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """Status, list and overview are plain values; `on_done` may call the client, and is called once."""
+    told = list[tuple[cmsapi.BatchStatus, str]]()
+    with client.jobs.batch("nightly") as batch:
+        list(
+            batch.map(
+                client.keywords.analyze,
+                box.keyword_ids[:3],
+                on_done=lambda status: told.append((status, client.me().id)),
+            )
+        )
+    status = client.jobs.batch("nightly").refresh()
+    assert (status.done, status.progress.finished, status.progress.credits) == (True, 3, 3)
+    assert [(each.name, user) for each, user in told] == [("nightly", box.user_ids[0])]
+    assert [each.name for each in client.jobs.batches()] == ["nightly"]
+    assert [each.done for each in client.jobs.batch("nightly").follow()] == [True]
+    assert client.jobs.overview().batches == (status,)
+
+
 def test_a_batch_of_models_needs_a_key(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """The text of a keyword changes with its analysis, so that the next run would pay for it again."""
     keywords = [client.keywords.get(box.keyword_ids[0])]

@@ -56,6 +56,15 @@ async def test_a_client_that_runs_nothing_of_a_batch_sees_how_far_it_is() -> Non
         assert (batch.failed, len(batch.ended)) == ((sandbox.keyword_ids[0],), 6)
 
 
+async def test_a_batch_can_be_asked_before_its_first_item(tmp_path: Path) -> None:
+    """A `map` that has not begun yet has written nothing."""
+    sandbox = box(30.0)
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/state.db") as client:
+        batch = client.jobs.batch("nightly")
+        batch.map(client.keywords.analyze, sandbox.keyword_ids[:2])
+        assert (await batch.refresh()).progress == cmsapi.Progress()
+
+
 async def test_a_run_that_is_left_shows_what_is_not_launched() -> None:
     """Once no process works on a batch it has no forecast, and what waits is not launched."""
     sandbox = box(60.0)
@@ -111,6 +120,10 @@ async def test_what_may_have_been_launched_is_unknown_to_all() -> None:
             assert (batch.progress.failed, batch.progress.unknown) == (1, 1)
         status = await client.jobs.batch("ideas").refresh()
         assert counts(status) == (2, 2, 0, 0, 1, 1, 1)
+        async with client.jobs.batch("ideas") as batch:
+            again = [outcome async for outcome in batch.map(search, ["tents", "boots"])]
+        (unknown,) = [outcome.error for outcome in again if isinstance(outcome.error, cmsapi.LaunchUnknownError)]
+        assert "joined" not in unknown.evidence
         assert "1 failed (1 of them unknown)" in str(status.progress)
 
 
