@@ -239,7 +239,7 @@ async def test_hooks_are_told_now_and_then(caplog: pytest.LogCaptureFixture) -> 
     lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("jobs.progress")]
     assert len(lines) == len(told)
     assert lines[-1].startswith(
-        "jobs.progress batch=nightly finished=20 running=0 waiting=0 failed=0 earlier=0 total=20"
+        "jobs.progress batch=nightly finished=20 running=0 waiting=0 failed=0 unknown=0 earlier=0 total=20"
     )
     assert re.search(r" seconds_left_range=[\d.]+\.\.[\d.]+ ", lines[1])
 
