@@ -31,7 +31,7 @@ def analyse(client: cmsapi.blocking.Client, ask: bool) -> None:
     failed = 0
     with client.jobs.batch("first analysis") as batch:
         for outcome in batch.map(client.keywords.analyze, names):
-            if outcome.ok is True:
+            if outcome.error is None:
                 print(f"  {names[outcome.item]}: {outcome.value.analysis_status}")
             else:
                 failed += 1

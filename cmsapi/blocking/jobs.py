@@ -202,9 +202,9 @@ class Succeeded(Generic[I, R]):
     value: R
     earlier: bool = False
     ok: Literal[True] = attrs.field(default=True, init=False, repr=False, eq=False)
-    "True, which tells it from `Failed`."
+    "True, which tells it from `Failed`; type checkers prefer `outcome.error is None`."
     error: None = attrs.field(default=None, init=False, repr=False, eq=False)
-    "None, because there is a result."
+    "None, because there is a result: `if outcome.error is None:` tells every type checker that `value` is there."
 
     def result(self) -> R:
         """Return the job's result."""
@@ -231,7 +231,7 @@ class Failed(Generic[I, R]):
     error: Exception
     earlier: bool = False
     ok: Literal[False] = attrs.field(default=False, init=False, repr=False, eq=False)
-    "False, which tells it from `Succeeded`."
+    "False, which tells it from `Succeeded`; type checkers prefer `outcome.error is None`."
     value: None = attrs.field(default=None, init=False, repr=False, eq=False)
     "None, because there is no result."
 

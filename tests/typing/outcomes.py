@@ -1,6 +1,6 @@
 """Outcomes of fan-outs: the value of one that succeeded, the error of one that failed, and neither without a check.
 
-pyright does not narrow by `if outcome.ok:` (it compares literals only), so that programs write `is True`, or `match`.
+pyright does not narrow by `if outcome.ok:` (it compares literals only), so that programs write `outcome.error is None`.
 """
 
 from __future__ import annotations

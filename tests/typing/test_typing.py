@@ -16,6 +16,8 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "how-to" / "fan-out.md"
+README = ROOT / "README.md"
 
 
 @pytest.mark.slow
@@ -57,3 +59,36 @@ def test_mypy_accepts_the_program_of_the_readme(batch_program: Path) -> None:
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
     done = subprocess.run(command, cwd=batch_program.parent, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+CHECKS = """
+import cmsapi
+
+def check(outcome: cmsapi.Outcome[str, cmsapi.Keyword]) -> None:
+"""
+CHECK = """
+    {line}
+        outcome.value.lacks("")
+    else:
+        outcome.error.add_note("")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_checks_of_outcomes_narrow_as_the_page_says(checker: str, tmp_path: Path) -> None:
+    """Each line of the table is one that the checker understands, or one that it does not, as its column says."""
+    rows = re.findall(r"^\| `(if .*:)` \| (yes|no).* \| (yes|no).* \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows[0][0] in README.read_text()
+    program = CHECKS + "".join(CHECK.format(line=line) for line, *_ in rows)
+    (tmp_path / "program.py").write_text(program)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"include": ["program.py"], "extraPaths": [str(ROOT)]}))
+    options = ["--pythonpath", sys.executable] if checker == "pyright" else ["program.py", "--config-file="]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    command = [sys.executable, "-m", checker, *options]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    refused = {int(line) for line in re.findall(r"program\.py:(\d+):.*error", done.stdout)}
+    starts = [number for number, text in enumerate(program.split("\n"), 1) if "if " in text]
+    found = ["no" if refused & set(range(start, start + 4)) else "yes" for start in starts]
+    assert found == [mypy if checker == "mypy" else pyright for _, mypy, pyright in rows], done.stdout

@@ -29,9 +29,9 @@ class Succeeded(Generic[I, R]):
     value: R
     earlier: bool = False
     ok: Literal[True] = attrs.field(default=True, init=False, repr=False, eq=False)
-    """True, which tells it from `Failed`."""
+    """True, which tells it from `Failed`; type checkers prefer `outcome.error is None`."""
     error: None = attrs.field(default=None, init=False, repr=False, eq=False)
-    """None, because there is a result."""
+    """None, because there is a result: `if outcome.error is None:` tells every type checker that `value` is there."""
 
     def result(self) -> R:
         """Return the job's result."""
@@ -57,7 +57,7 @@ class Failed(Generic[I, R]):
     error: Exception
     earlier: bool = False
     ok: Literal[False] = attrs.field(default=False, init=False, repr=False, eq=False)
-    """False, which tells it from `Succeeded`."""
+    """False, which tells it from `Succeeded`; type checkers prefer `outcome.error is None`."""
     value: None = attrs.field(default=None, init=False, repr=False, eq=False)
     """None, because there is no result."""
 
@@ -69,5 +69,5 @@ class Failed(Generic[I, R]):
         return markup.record(self)
 
 
-#: How one item of a fan-out ended; `ok` tells which of the two it is.
+#: How one item of a fan-out ended; `error` is None on the first only.
 Outcome: TypeAlias = Succeeded[I, R] | Failed[I, R]
