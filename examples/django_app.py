@@ -41,7 +41,7 @@ def show(request: HttpRequest, token: str) -> JsonResponse:
     status = client.jobs.status(token)
     if not status.done:
         return JsonResponse({"state": status.phase, "seconds_left": status.eta})
-    keyword = client.jobs.attach(token).wait()
+    keyword = client.jobs.attach(token, "keyword_analysis").wait()
     return JsonResponse({"state": status.phase, "keyword": keyword.keyword})
 
 

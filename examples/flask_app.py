@@ -31,7 +31,7 @@ def show(token: str) -> dict[str, Any]:
     status = client.jobs.status(token)
     if not status.done:
         return {"state": status.phase, "seconds_left": status.eta}
-    keyword = client.jobs.attach(token).wait()
+    keyword = client.jobs.attach(token, "keyword_analysis").wait()
     return {"state": status.phase, "keyword": keyword.keyword}
 
 

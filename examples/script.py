@@ -22,7 +22,7 @@ from cmsapi.sandbox import Fixed, Sandbox
 def analyse(client: cmsapi.blocking.Client, ask: bool) -> None:
     """Analyse what is new in the first workspace."""
     workspace = client.workspaces.list().first_page()[0]
-    keywords = [keyword for page in client.pages.list(workspace.id) for keyword in client.keywords.list(page.id)]
+    keywords = client.keywords.list(workspace_id=workspace.id)
     names = {keyword.id: keyword.keyword for keyword in keywords if keyword.analysis_status is None}
     before = client.me().organization.credits.analysis
     print(f"{workspace.name}: {len(names)} new keywords, {before} credits")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -85,6 +85,21 @@ class Model(Hinting):
     def lacks(self, name: str) -> bool:
         """Tell whether the document that was read had no such key, by its wire name."""
         return name in (self.absent_keys or ())
+
+    def to_dict(self, *, style: Literal["wire", "python"] = "wire") -> dict[str, Any]:
+        """Return the model as a dictionary, as `cmsapi.to_dict` does.
+
+        Args:
+            style: `"wire"` gives the document as the service writes it, for JSON; `"python"` gives every field by its
+                name in Python, with its value.
+
+        Raises:
+            ArgumentError: `style` is another word.
+        """
+        # Not at the top: the converter is made of models.
+        from cmsapi.api.wire.converter import to_dict
+
+        return to_dict(self, style=style)
 
     def _repr_html_(self) -> str:
         return markup.record(self)

@@ -774,7 +774,25 @@ class Jobs(Mirror, of=AsyncJobs):
         """
         return self._call("status", token)
 
-    def attach(self, token: str) -> Job[Any]:
+    @overload
+    def attach(self, token: str, kind: None = None) -> Job[Any]: ...
+
+    @overload
+    def attach(self, token: str, kind: Literal["keyword_analysis"]) -> Job[Keyword]: ...
+
+    @overload
+    def attach(self, token: str, kind: Literal["prompt_analysis"]) -> Job[Prompt]: ...
+
+    @overload
+    def attach(self, token: str, kind: Literal["idea_search"]) -> Job[ContentIdeas]: ...
+
+    @overload
+    def attach(self, token: str, kind: Literal["generation"]) -> Job[GenerationReview]: ...
+
+    @overload
+    def attach(self, token: str, kind: Literal["knowledge_document"]) -> Job[KnowledgeDocument]: ...
+
+    def attach(self, token: str, kind: str | None = None) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
 
         This client polls the job once it is waited for, unless another process that shares the state polls it already.
@@ -782,10 +800,15 @@ class Jobs(Mirror, of=AsyncJobs):
         While this client knows the job, it returns the same object, and launches of the same work join the job. It
         knows the jobs that run, and the last hundred that are finished.
 
+        Args:
+            token: Text of `job.token`.
+            kind: The kind of job that you expect, with which a type checker knows the result: `"keyword_analysis"`,
+                `"prompt_analysis"`, `"idea_search"`, `"generation"` or `"knowledge_document"`.
+
         Raises:
-            ArgumentError: The text is not a token, was changed, or names a job of another service.
+            ArgumentError: The text is not a token, was changed, or names a job of another service or kind.
         """
-        return self._call("attach", token)
+        return self._call("attach", token, kind)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...

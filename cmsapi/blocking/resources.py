@@ -344,9 +344,33 @@ class Keywords(Mirror, of=AsyncKeywords):
 
     __slots__ = ()
 
-    def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]:
-        """List the keywords of a page; one request a page of the list, no credit."""
-        return self._call("list", page_id, page=page, limit=limit)
+    @overload
+    def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]: ...
+
+    @overload
+    def list(
+        self, *, workspace_id: str, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[Keyword, Page[Keyword]]: ...
+
+    def list(
+        self, page_id: str | None = None, *, workspace_id: str | None = None, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[Keyword, Page[Keyword]]:
+        """List the keywords of a page, or of all pages of a workspace; one request a page of the list, no credit.
+
+        The service has no list of a workspace's keywords, so the lists of its pages are read one after the other: one
+        request for each hundred pages, and at least one for each of them. Beginning with a later page of the list
+        costs the requests of those before it as well.
+
+        Args:
+            page_id: The page, with its identifier; or
+            workspace_id: the workspace.
+            page: Number of the page of the list to begin with.
+            limit: Keywords a page of the list, 1 to 100.
+
+        Raises:
+            ArgumentError: Neither or both were given.
+        """
+        return self._call("list", page_id, workspace_id=workspace_id, page=page, limit=limit)
 
     def create(self, page_id: str, keyword: str) -> Keyword:
         """Track another keyword for a page; one request, no credit.

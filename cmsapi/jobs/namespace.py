@@ -261,7 +261,19 @@ class Jobs(Hinting, Unpicklable):
         """
         return await self._poller.read_status(self.attach(token).tracked)
 
-    def attach(self, token: str) -> Job[Any]:
+    @overload
+    def attach(self, token: str, kind: None = None) -> Job[Any]: ...
+    @overload
+    def attach(self, token: str, kind: Literal["keyword_analysis"]) -> Job[Keyword]: ...
+    @overload
+    def attach(self, token: str, kind: Literal["prompt_analysis"]) -> Job[Prompt]: ...
+    @overload
+    def attach(self, token: str, kind: Literal["idea_search"]) -> Job[ContentIdeas]: ...
+    @overload
+    def attach(self, token: str, kind: Literal["generation"]) -> Job[GenerationReview]: ...
+    @overload
+    def attach(self, token: str, kind: Literal["knowledge_document"]) -> Job[KnowledgeDocument]: ...
+    def attach(self, token: str, kind: str | None = None) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
 
         This client polls the job once it is awaited, unless another process that shares the state polls it already.
@@ -269,12 +281,19 @@ class Jobs(Hinting, Unpicklable):
         While this client knows the job, it returns the same object, and launches of the same work join the job. It
         knows the jobs that run, and the last hundred that are finished.
 
+        Args:
+            token: Text of `job.token`.
+            kind: The kind of job that you expect, with which a type checker knows the result: `"keyword_analysis"`,
+                `"prompt_analysis"`, `"idea_search"`, `"generation"` or `"knowledge_document"`.
+
         Raises:
-            ArgumentError: The text is not a token, was changed, or names a job of another service.
+            ArgumentError: The text is not a token, was changed, or names a job of another service or kind.
         """
         poller = self._poller
-        kind, target, history = read_token(token, poller.base_url)
-        job = TrackedJob(kind, target, history, poller.poll_settings)
+        found, target, history = read_token(token, poller.base_url)
+        if kind is not None and _kind(kind) is not found:
+            raise wrong("kind", f"be {found.name.value!r}, the kind of the token's job", excerpt(kind))
+        job = TrackedJob(found, target, history, poller.poll_settings)
         if not history.watched:
             job = poller.registry.attach(job)
             poller.join(job)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, overload
 
-from cmsapi.api.arguments import text, texts, wrong
+from cmsapi.api.arguments import text, texts, within, wrong
 from cmsapi.api.models.keyword import Keyword
 from cmsapi.api.models.report import Report
+from cmsapi.api.models.web_page import WebPage
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
@@ -14,15 +16,49 @@ from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.resource import Resource
+from cmsapi.resources.workspace_keywords import WorkspaceKeywords
 from cmsapi.transport.caller import LARGEST_PAGE
 
 
 class Keywords(Resource):
     """Read, add, analyse and score keywords."""
 
-    def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]:
-        """List the keywords of a page; one request a page of the list, no credit."""
-        return self._caller.paginate(Keyword, "list_keywords", {"pageId": page_id}, page=page, limit=limit)
+    @overload
+    def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]: ...
+    @overload
+    def list(
+        self, *, workspace_id: str, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[Keyword, Page[Keyword]]: ...
+    def list(
+        self, page_id: str | None = None, *, workspace_id: str | None = None, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[Keyword, Page[Keyword]]:
+        """List the keywords of a page, or of all pages of a workspace; one request a page of the list, no credit.
+
+        The service has no list of a workspace's keywords, so the lists of its pages are read one after the other: one
+        request for each hundred pages, and at least one for each of them. Beginning with a later page of the list
+        costs the requests of those before it as well.
+
+        Args:
+            page_id: The page, with its identifier; or
+            workspace_id: the workspace.
+            page: Number of the page of the list to begin with.
+            limit: Keywords a page of the list, 1 to 100.
+
+        Raises:
+            ArgumentError: Neither or both were given.
+        """
+        if (page_id is None) == (workspace_id is None):
+            raise ArgumentError(
+                "Either `page_id` or `workspace_id` must be given, not both. Nothing was sent.", parameter="page_id"
+            )
+        if workspace_id is None:
+            path = {"pageId": text("page_id", page_id)}
+            return self._caller.paginate(Keyword, "list_keywords", path, page=page, limit=limit)
+        within("page", page, 1)
+        within("limit", limit, 1, LARGEST_PAGE)
+        path = {"workspaceId": text("workspace_id", workspace_id)}
+        web_pages = self._caller.paginate(WebPage, "list_pages", path, limit=LARGEST_PAGE)
+        return WorkspaceKeywords(web_pages, partial(self.list, limit=limit), page=page, limit=limit)
 
     async def create(self, page_id: str, keyword: str) -> Keyword:
         """Track another keyword for a page; one request, no credit.

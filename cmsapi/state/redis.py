@@ -93,9 +93,10 @@ class RedisState(State):
         self._scopes: set[str] = set()
         # The leases under which this process holds entries.
         self._leases: set[str] = set()
-        # Commands to which the server has not answered, and whether the last one was such.
+        # Commands to which the server has not answered, whether the last one was such, and why.
         self._unanswered = 0
         self._silent = False
+        self._cause = ""
         self._closed = False
         register = self._client.register_script
         self._step_entry = register(scripts.STEP)
@@ -117,7 +118,7 @@ class RedisState(State):
                 async with self._greeting:
                     if self._owner is None:
                         if self._unanswered != unanswered:
-                            raise RedisConnectionError("it did not answer another command meanwhile")
+                            raise RedisConnectionError(self._cause)
                         async with self._patience():
                             await self._greet()
             greeted = True
@@ -126,6 +127,7 @@ class RedisState(State):
         except (RedisError, OSError, TimeoutError) as error:
             self._silent = isinstance(error, _NO_ANSWER)
             self._unanswered += self._silent
+            self._cause = str(error)
             raise self._error(error, greeted) from error
         self._silent = False
         return result

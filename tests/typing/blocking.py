@@ -52,6 +52,7 @@ def wait_for_jobs(client: blocking.Client) -> None:
     assert_type(client.content_ideas.search("wsp_1", "tents").wait(), cmsapi.ContentIdeas)
     assert_type(client.jobs.watch("prompt_analysis", "pro_1").wait(), cmsapi.Prompt)
     assert_type(client.jobs.gather(job, job), list[cmsapi.Keyword])
+    assert_type(client.jobs.attach("cmsjob1.…", "idea_search").wait(), cmsapi.ContentIdeas)
     assert_type(client.jobs.watch("generation", "cnt_1").wait(), blocking.GenerationReview)
     assert_type(client.contents.generate("cnt_1").wait().confirm(), cmsapi.Content)
     assert_type(client.jobs.reviews(), list[blocking.GenerationReview])

@@ -7,7 +7,7 @@ configuration beside this file, so that every expected error has to come.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import assert_type
+from typing import Any, assert_type
 
 import cmsapi
 
@@ -63,9 +63,12 @@ async def read_lists(client: cmsapi.Client) -> None:
     async for usage in client.credit_usages.list():
         assert_type(usage, cmsapi.CreditUsage)
     client.credit_usages.list("analysis", q="shoes")
+    async for keyword in client.keywords.list(workspace_id="wsp_1"):
+        assert_type(keyword.to_dict(), dict[str, Any])
 
+    client.keywords.list()  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     client.credit_usages.list("analyses")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    client.keywords.list("pag_1", first=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    client.keywords.list("pag_1", first=2)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     await client.credit_usages.report(since="2026-01-01")
     for _ in client.keywords.list("pag_1"):  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues,reportUnknownVariableType]
         pass

@@ -96,9 +96,9 @@ BREAKING: dict[str, tuple[str, str, str, str]] = {
     ),
     "a parameter becomes keyword-only": (
         "cmsapi/jobs/namespace.py",
-        "    def attach(self, token: str)",
-        "    def attach(self, *, token: str)",
-        "cmsapi.Jobs.attach: parameter kind was changed (token, positional or keyword → token, keyword-only)",
+        "    def batch(self, name: str)",
+        "    def batch(self, *, name: str)",
+        "cmsapi.Jobs.batch: parameter kind was changed (name, positional or keyword → name, keyword-only)",
     ),
     "a new parameter is required": (
         "cmsapi/jobs/namespace.py",

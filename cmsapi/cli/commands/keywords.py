@@ -38,8 +38,8 @@ async def list_keywords(
         workspace_id: The workspace.
     """
     async with connect() as client:
-        pages = [page] if page else [one.id async for one in client.pages.list(workspace_id)]
-        found = [keyword for page_id in pages async for keyword in client.keywords.list(page_id)]
+        listed = client.keywords.list(page) if page else client.keywords.list(workspace_id=workspace_id)
+        found = [keyword async for keyword in listed]
     if unanalysed:
         found = [keyword for keyword in found if keyword.analysis_status is None]
     print_list(found, _COLUMNS, output, cmsapi.to_dict)

@@ -46,6 +46,13 @@ def misfits(converter: Converter) -> list[str]:
     return [each.where for each in converter.drift.deviations() if each.kind is DriftKind.MISFIT]
 
 
+def test_a_model_writes_itself() -> None:
+    """The method gives what the function gives, in both styles."""
+    keyword = cmsapi.from_dict(Keyword, {"id": "k", "keyword": "tents", "seen": 7})
+    assert keyword.to_dict() == {"id": "k", "keyword": "tents", "seen": 7}
+    assert keyword.to_dict(style="python") == to_dict(keyword, style="python")
+
+
 def test_python_style_has_every_field_by_its_name() -> None:
     """Times stay datetimes, words are plain strings, inner models are dictionaries, and unlisted keys are kept."""
     content = converter.structure(

@@ -65,6 +65,18 @@ async def test_a_token_remembers_which_generation_it_was() -> None:
             await other.jobs.attach(token)
 
 
+async def test_a_token_of_another_kind_than_expected_is_refused() -> None:
+    """`attach` with the kind gives the job, and another kind is refused with the right one before anything is sent."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        assert (await client.jobs.attach(token, "keyword_analysis")).analysis_status == "success"
+        for kind in ("generation", "analysis"):
+            with pytest.raises(cmsapi.ArgumentError, match=r"keyword_analysis.* Nothing was sent") as caught:
+                client.jobs.attach(token, kind)  # type: ignore[call-overload]
+            assert caught.value.parameter == "kind"
+
+
 async def test_watch_follows_what_others_launched() -> None:
     """A watch sends nothing by itself, and takes any finished word as the end."""
     sandbox = box(60.0)

@@ -172,6 +172,30 @@ async def test_keywords_are_listed_however_little_they_show(items: Any) -> None:
         assert (keyword.last_analyzed_at is None) is (items != "full")
 
 
+@pytest.mark.parametrize("limit", [1, 3, 100])
+async def test_the_keywords_of_a_workspace_are_one_list(limit: int) -> None:
+    """One call gives the keywords of all pages of a website in pages of a list, each of which knows its successor."""
+    sandbox = Sandbox(keywords=7)
+    async with client_of(sandbox) as client:
+        everywhere = client.keywords.list(workspace_id=sandbox.workspace_id, limit=limit)
+        ids = [keyword.id async for keyword in everywhere]
+        assert set(sandbox.keyword_ids) < set(ids)
+        pages = [page async for page in everywhere.pages()]
+        assert [keyword.id for page in pages for keyword in page] == ids
+        assert [page.has_more for page in pages] == [True] * (len(pages) - 1) + [False]
+        assert [page.number for page in pages] == list(range(1, len(pages) + 1))
+        last = await client.keywords.list(workspace_id=sandbox.workspace_id, page=len(pages), limit=limit)
+        assert [keyword.id for keyword in last] == ids[(len(pages) - 1) * limit :]
+
+
+@pytest.mark.parametrize("places", [{}, {"page_id": "pag_1", "workspace_id": "wsp_1"}])
+async def test_keywords_are_those_of_a_page_or_of_a_workspace(places: Any) -> None:
+    """Neither and both are refused before anything is sent."""
+    async with client_of(Sandbox()) as client:
+        with pytest.raises(cmsapi.ArgumentError, match="`page_id` or `workspace_id`"):
+            client.keywords.list(**places)
+
+
 @pytest.mark.parametrize("amounts", ["positive", "negative"])
 @pytest.mark.parametrize("charged", ["launch", "completion"])
 async def test_usages_are_listed_whatever_their_sign(amounts: Any, charged: Any) -> None:

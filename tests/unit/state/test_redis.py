@@ -114,6 +114,15 @@ async def test_a_server_that_was_never_there_has_written_nothing() -> None:
     await state.aclose()
 
 
+async def test_commands_that_waited_for_the_first_one_tell_the_cause_as_well() -> None:
+    """A server that does not run is named as such by each command, not only by the one that tried to connect."""
+    state = RedisState("redis://127.0.0.1:1/0")
+    said = await asyncio.gather(*(state.heartbeat(SCOPE) for _ in range(3)), return_exceptions=True)
+    await state.aclose()
+    assert all(isinstance(each, StateError) and "connecting to 127.0.0.1:1" in str(each) for each in said), said
+    assert all("Nothing was written" in str(each) for each in said)
+
+
 async def test_another_version_is_left_alone(server: Server) -> None:
     """A state of another version gets a clear error, whatever is asked, and nothing in it changes."""
     url = await emptied(server)
