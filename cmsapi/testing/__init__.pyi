@@ -5,6 +5,7 @@ from cmsapi.sandbox import (
     Faults as Faults,
     storm as storm,
 )
+from cmsapi.testing.documents import finished_keyword as finished_keyword
 from cmsapi.testing.handler import (
     HandlerTransport as HandlerTransport,
     RecordedRequest as RecordedRequest,

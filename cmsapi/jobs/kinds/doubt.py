@@ -40,7 +40,7 @@ class Doubt(enum.Enum):
     #: A word that is not listed, or none.
     UNLISTED = ("it shows a word that is not listed", 600.0)
     #: The end of an earlier run, perhaps because the service shows nothing else until the job has ended.
-    EARLIER_RUN = ("it shows the end of an earlier run", 1800.0)
+    EARLIER_RUN = ("the result that it shows is older than the launch", 1800.0)
     #: The service fails, or cannot be reached.
     OUTAGE = ("its polls fail", 3600.0)
 

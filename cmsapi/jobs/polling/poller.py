@@ -72,6 +72,8 @@ class Poller:
         self._closed = False
         # The words that are not listed and were reported.
         self._reported: set[tuple[Kind, str | None]] = set()
+        # The kinds of which a result from before a launch was reported.
+        self._older: set[Kind] = set()
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -371,6 +373,15 @@ class Poller:
             self._reported.add((job.kind, history.word))
             patience = Doubt.UNLISTED.patience(job.settings.policy, seen=history.seen)
             self.hooks(UnlistedState(kind=job.kind.name.value, state=history.word, ends_in=patience))
+        if observation.doubt is Doubt.EARLIER_RUN and job.kind not in self._older:
+            self._older.add(job.kind)
+            launched = "" if history.launched_at is None else f" of {history.launched_at:%Y-%m-%d %H:%M:%S} UTC"
+            logger.warning(
+                "%r: this result is older than the launch%s, so it does not count, and the job is waited for on. A "
+                "service may show it for a while; in a test, cmsapi.testing.finished_keyword makes one that counts",
+                job,
+                launched,
+            )
         return before != (history.phase, history.word)
 
     def _on_failure(self, job: TrackedJob, error: Exception, reason: str) -> None:

@@ -101,8 +101,10 @@ def _end(job: TrackedJob, waiter: Waiter, time: str) -> None:
 
 
 def _late(job: TrackedJob, time: str) -> JobWaitTimeoutError:
+    lasting = job.history.lasting
+    shown = "" if lasting is None else f" At its last poll, {lasting.doubt.words}."
     return JobWaitTimeoutError(
-        f"The {job.kind} of {markup.plain(job.target)} did not finish within {time}. It continues and may be "
+        f"The {job.kind} of {markup.plain(job.target)} did not finish within {time}.{shown} It continues and may be "
         "paid for: wait again with a longer `timeout`, or keep its token, with which "
         "client.jobs.attach(token) waits for it later.",
         job=job.handle,
