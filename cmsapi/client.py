@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl as ssl_module
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from cmsapi._version import __version__
 from cmsapi.api.arguments import one_of, wrong
@@ -13,7 +13,7 @@ from cmsapi.api.operations import REPLAY_BY_METHOD, Operation, OperationTable
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
 from cmsapi.errors import ConfigError
-from cmsapi.guesses import Hinting
+from cmsapi.guesses import CLIENT_PARAMETERS, Hinting, guided
 from cmsapi.observability.events import Hook
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.log import log_to_stderr
@@ -104,6 +104,7 @@ class Client(Hinting, Unpicklable):
     credit_usages: CreditUsages = lazy("cmsapi.resources", "CreditUsages", "_caller", "_open_launcher")
     jobs: Jobs = lazy("cmsapi.jobs.namespace", "Jobs", "_open_launcher")
 
+    @guided(CLIENT_PARAMETERS)
     def __init__(
         self,
         api_key: str | None = None,
@@ -212,6 +213,18 @@ class Client(Hinting, Unpicklable):
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._runtime!r}>"
 
+    if not TYPE_CHECKING:  # type checkers shall refuse it, too
+
+        def __enter__(self) -> NoReturn:
+            """Refuse: the connections are closed with an `await`."""
+            raise TypeError(
+                "cmsapi.Client is async: `async with cmsapi.Client() as client`. In code without an event loop, "
+                "`import cmsapi.blocking` and `with cmsapi.blocking.Client() as client`."
+            )
+
+        def __exit__(self, *_: object) -> None:
+            """Stand beside `__enter__`, without which Python would not call that."""
+
     async def __aenter__(self) -> Self:
         self._runtime.open()
         return self
@@ -310,6 +323,7 @@ class Client(Hinting, Unpicklable):
         """Counts of what the client has done so far; sends nothing."""
         return self._runtime.counters.snapshot(self._runtime.converter.drift.deviations())
 
+    @guided(CLIENT_PARAMETERS)
     def with_options(
         self,
         *,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_CANCEL = "job.detach() to stop the polls; the service cannot stop a job, and its credit is spent"
 
@@ -80,6 +83,56 @@ MEANT: Mapping[str, Mapping[str, str]] = {
     "ContentIdeaSearches": {"create": "search(workspace_id, keyword)", "generate": "search(workspace_id, keyword)"},
 }
 
+_RETRY = "retry=cmsapi.RetryPolicy(max_attempts=…)"
+_TIMEOUTS = "timeouts=cmsapi.Timeouts(request=…)"
+_IN_FLIGHT = "in_flight=…; left out, as many jobs run as fit into the request limit"
+
+#: What guessed parameters of a client are called here.
+CLIENT_PARAMETERS: Mapping[str, str] = {
+    "max_retries": _RETRY,
+    "retries": _RETRY,
+    "timeout": _TIMEOUTS,
+    "request_timeout": _TIMEOUTS,
+    "key": "api_key=…",
+    "token": "api_key=…",
+    "url": "base_url=…",
+    "endpoint": "base_url=…",
+    "host": "base_url=…",
+    "rate_limit": "limits=cmsapi.RateLimits(per_hour=…)",
+    "default_headers": "headers=…",
+    "http_client": "session=… or transport=…",
+    "proxies": "proxy=…",
+    "verify": "ssl=…, a context of the module ssl",
+}
+#: The same of `client.jobs.map`.
+MAP_PARAMETERS: Mapping[str, str] = {
+    **dict.fromkeys(("concurrency", "max_concurrency", "max_workers", "workers", "limit", "batch_size"), _IN_FLIGHT),
+    "return_exceptions": 'errors="collect", which is the default',
+    "budget": "max_credits=…",
+    "on_progress": "outcomes.follow(), which gives each change of outcomes.progress",
+}
+
+
+def guided(meant: Mapping[str, str]) -> Callable[[F], F]:
+    """Return a decorator of a function that names the right parameter where a guessed one is given.
+
+    Args:
+        meant: What to write instead, by guessed name.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            for name in named.keys() & meant.keys():
+                raise TypeError(
+                    f"{function.__qualname__}() got an unexpected keyword argument {name!r}. Use {meant[name]}."
+                )
+            return function(*arguments, **named)
+
+        return cast("F", call)
+
+    return decorate
+
 
 class Hinting:
     """Name what exists when an attribute does not."""
@@ -104,7 +157,7 @@ def _advice(owner: object, name: str) -> str:
     # Python, copies and notebooks ask for names of their own.
     if name.startswith("_"):
         return ""
-    offered = [each for each in dir(type(owner)) if not each.startswith("_")]
+    offered = [each for each in dir(owner) if not each.startswith("_")]
     kind = type(owner).__name__
     of = f"blocking.{kind}" if type(owner).__module__.startswith("cmsapi.blocking.") else kind
     return meant(of, name) or f". It has {', '.join(offered)}."

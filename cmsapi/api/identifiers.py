@@ -7,14 +7,13 @@ of its request, which the service has taken.
 
 from __future__ import annotations
 
-import inspect
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import python_name
+from cmsapi.user_line import warn
 
 # Items of a list that are enough to tell whether its identifiers have a common prefix.
 _SAMPLE = 20
@@ -65,11 +64,10 @@ class IdentifierPrefixes:
             return
         if parameter.lower().endswith(other.lower()):
             return
-        warnings.warn(
+        warn(
             f"`{python_name(parameter)}` is {excerpt(identifier)}, but in earlier answers each identifier that begins "
             f"with '{prefix}_' was a `{python_name(other)}`. The request is sent all the same.",
             IdentifierWarning,
-            stacklevel=_stacklevel(),
         )
         # Not before: where the warning is an error, each such request is refused.
         self._warned.add((parameter, prefix))
@@ -86,11 +84,3 @@ def _answered(table: OperationTable, operation: str) -> str | None:
         return last[1:-1]
     below = re.compile(rf"/{re.escape(last)}/{{(\w+)}}")
     return next((found[1] for each in table.values() if (found := below.search(each.path))), None)
-
-
-def _stacklevel() -> int:
-    """Count the frames up to the first that is neither of this package nor of asyncio."""
-    level, frame = 0, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cmsapi", "asyncio"):
-        level, frame = level + 1, frame.f_back
-    return level

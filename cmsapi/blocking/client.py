@@ -26,6 +26,7 @@ from cmsapi.blocking.resources import (
 )
 from cmsapi.client import Client as AsyncClient
 from cmsapi.config import LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.guesses import CLIENT_PARAMETERS, guided
 from cmsapi.observability.events import Hook
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.rate_limit import RateLimit
@@ -121,6 +122,7 @@ class Client(Life, of=AsyncClient):
     def jobs(self) -> Jobs:
         return self._part("jobs")
 
+    @guided(CLIENT_PARAMETERS)
     def __init__(
         self,
         api_key: str | None = None,
@@ -227,6 +229,7 @@ class Client(Life, of=AsyncClient):
         """Counts of what the client has done so far; sends nothing."""
         return self._read("statistics")
 
+    @guided(CLIENT_PARAMETERS)
     def with_options(
         self,
         *,

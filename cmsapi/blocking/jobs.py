@@ -17,6 +17,7 @@ from cmsapi.blocking.mirror import Context, Iteration, Mirror, copies, in_worker
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import LaunchUnknownError
+from cmsapi.guesses import MAP_PARAMETERS, guided
 from cmsapi.jobs.fanout.as_completed import AsCompleted as AsyncAsCompleted
 from cmsapi.jobs.fanout.batch import Batch as AsyncBatch, BatchOutcomes as AsyncBatchOutcomes
 from cmsapi.jobs.fanout.batch_status import BatchStatus
@@ -243,7 +244,7 @@ class Failed(Generic[I, R]):
         return markup.record(self)
 
 
-#: How one item of a fan-out ended; `ok` tells which of the two it is.
+#: How one item of a fan-out ended; `error` is None on the first only.
 Outcome: TypeAlias = Succeeded[I, R] | Failed[I, R]
 
 
@@ -603,6 +604,7 @@ class Jobs(Mirror, of=AsyncJobs):
 
     __slots__ = ()
 
+    @guided(MAP_PARAMETERS)
     def map(
         self,
         launch: Callable[[I], Job[R]],

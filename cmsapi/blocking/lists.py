@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator as AsyncPaginator
@@ -33,6 +33,25 @@ class Paginator(Mirror, Generic[T, P], of=AsyncPaginator):
 
     def __iter__(self) -> Iterator[T]:
         return self.items()
+
+    if not TYPE_CHECKING:  # type checkers shall refuse it, too
+
+        def __getitem__(self, _: object) -> NoReturn:
+            """Refuse: each page is a request, and an item by its number would hide how many are sent."""
+            raise TypeError(
+                "A list of the service is read page by page: `.first_page()[0]` is its first item, `list(…)` are all "
+                "items, and `for item in …` goes through them."
+            )
+
+        def __len__(self) -> int:
+            """Refuse: the length takes a request."""
+            raise TypeError(
+                "A list of the service has no length before it is read: `.first_page().total` is what the service "
+                "tells, for one request, and `len(list(…))` counts all items."
+            )
+
+        def __bool__(self) -> bool:
+            return True
 
     def first_page(self) -> P:
         """Read the first page; one request."""

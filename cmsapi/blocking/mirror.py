@@ -26,6 +26,8 @@ T = TypeVar("T")
 # The most worker threads of one function: as many as a fan-out launches at once.
 _WORKERS = 40
 _END: Any = object()
+# What completion and advice do not show.
+_FOR_THE_SDK = ("asynchronous", "copies", "mirrors", "thread")
 
 
 class Mirror(Hinting):
@@ -53,6 +55,9 @@ class Mirror(Hinting):
         super().__init_subclass__()
         if of is not None:
             Mirror.mirrors[of] = cls
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _FOR_THE_SDK]
 
     def __repr__(self) -> str:
         return f"<blocking {self.asynchronous!r}>"

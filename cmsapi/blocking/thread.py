@@ -18,6 +18,7 @@ import attrs
 
 from cmsapi.client import Client as AsyncClient
 from cmsapi.errors import ClientClosedError
+from cmsapi.user_line import passed_on
 
 _CLOSED = "The client is closed; nothing was sent. Make a new one."
 _INTERRUPTED = (
@@ -112,7 +113,7 @@ class LoopThread:
         made_here = CALLS.get()
         if made_here is not None and made_here.cancelled:
             raise ClientClosedError(_INTERRUPTED)
-        with self._lock:
+        with self._lock, passed_on():
             # A call that is handed to the loop now ends before the loop does.
             future = asyncio.run_coroutine_threadsafe(_end_of(function, arguments, named), self._open())
         if made_here is not None:

@@ -140,8 +140,8 @@ class Job(Hinting, Unpicklable, Generic[R]):
     def _end(self) -> End:
         if (end := self.tracked.end) is None:
             raise JobError(
-                f"{self!r} is not finished, as far as its last poll tells. It continues and may be paid for: await it, "
-                "or `await job.refresh()` polls it now.",
+                f"{self!r} is not finished, as far as its last poll tells. It continues and may be paid for: "
+                "`job.wait()` waits for it, and `job.refresh()` polls it now.",
                 job=self,
             )
         return end

@@ -12,7 +12,7 @@ from cmsapi.api.models.keyword import Keyword, Prompt
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
-from cmsapi.guesses import Hinting
+from cmsapi.guesses import MAP_PARAMETERS, Hinting, guided
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.batch_status import BatchStatus, read_batches
@@ -57,6 +57,7 @@ class Jobs(Hinting, Unpicklable):
     def _poller(self) -> Poller:
         return self._open_launcher().poller
 
+    @guided(MAP_PARAMETERS)
     def map(
         self,
         launch: Callable[[I], Awaitable[Job[R]]],

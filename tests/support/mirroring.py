@@ -150,7 +150,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, Unpack, overload
 """
 _VARIABLES = ('I = TypeVar("I")  # noqa: E741  an item', 'R = TypeVar("R")', 'E = TypeVar("E")')
-_OUTCOME = """#: How one item of a fan-out ended; `ok` tells which of the two it is.
+_OUTCOME = """#: How one item of a fan-out ended; `error` is None on the first only.
 Outcome: TypeAlias = Succeeded[I, R] | Failed[I, R]
 """
 # Arguments that are not handed on as they are, by parameter and the beginning of its type.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import cmsapi
 import cmsapi.blocking  # its classes give advice, too
+from cmsapi.guesses import CLIENT_PARAMETERS, MAP_PARAMETERS
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
@@ -122,6 +124,46 @@ async def test_a_guessed_name_tells_the_right_one(client: cmsapi.Client, guess: 
         guess(client)
     assert caught.value.name is not None
     assert caught.value.obj is not None
+
+
+@pytest.mark.parametrize(
+    ("guess", "advice"),
+    [
+        (
+            lambda: cmsapi.Client("sk_1", max_retries=3),
+            r"'max_retries'\. Use retry=cmsapi\.RetryPolicy\(max_attempts=…\)",
+        ),  # type: ignore[call-arg]
+        (lambda: cmsapi.blocking.Client("sk_1", timeout=3), r"Use timeouts=cmsapi\.Timeouts\(request=…\)"),  # type: ignore[call-arg]
+        (lambda: cmsapi.Client("sk_1", colour="red"), "unexpected keyword argument 'colour'$"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_guessed_parameter_tells_the_right_one(guess: Callable[[], Any], advice: str) -> None:
+    """Parameters of other libraries are answered with the one that does that here; others fail as ever."""
+    with pytest.raises(TypeError, match=advice):
+        guess()
+
+
+async def test_a_guessed_parameter_of_a_fan_out_tells_the_right_one(client: cmsapi.Client) -> None:
+    """The bound of a pool is called `in_flight` here."""
+    with pytest.raises(TypeError, match=r"'concurrency'\. Use in_flight=…"):
+        client.jobs.map(client.keywords.analyze, ["kwd_1"], concurrency=5)  # type: ignore[call-overload]
+
+
+def test_each_guessed_parameter_is_one_that_is_missing() -> None:
+    """A parameter that comes to exist takes its advice along."""
+    for function, meant in (
+        (cmsapi.Client.__init__, CLIENT_PARAMETERS),
+        (cmsapi.Client.with_options, CLIENT_PARAMETERS),
+        (cmsapi.Jobs.map, MAP_PARAMETERS),
+    ):
+        assert not inspect.signature(function).parameters.keys() & meant.keys()
+
+
+def test_a_client_without_async_is_shown_both_ways() -> None:
+    """A plain `with` tells of `async with` and of the blocking client."""
+    client: Any = cmsapi.Client("sk_1", base_url="https://api.example.com")
+    with pytest.raises(TypeError, match=r"`async with cmsapi\.Client.*`with cmsapi\.blocking\.Client"), client:
+        pass
 
 
 async def test_private_names_fail_as_ever(client: cmsapi.Client) -> None:

@@ -292,3 +292,41 @@ def test_guessed_names_tell_the_blocking_ones(client: cmsapi.blocking.Client) ->
     for guess, advice in guesses.items():
         with pytest.raises(AttributeError, match=advice):
             guess()
+
+
+def test_a_list_is_read_before_it_is_indexed_or_counted(client: cmsapi.blocking.Client) -> None:
+    """Both are refused with the ways that send requests; a list as such is true, and `list` takes it."""
+    workspaces = client.workspaces.list()
+    with pytest.raises(TypeError, match=r"`\.first_page\(\)\[0\]` is its first item, `list\(…\)` are all"):
+        workspaces[0]  # type: ignore[index]
+    with pytest.raises(TypeError, match=r"`\.first_page\(\)\.total`"):
+        len(workspaces)  # type: ignore[arg-type]
+    assert workspaces
+    assert len(list(workspaces)) == 1
+
+
+def test_advice_and_completion_name_no_internals(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """What stands for the async objects is not shown, neither by an error nor by completion."""
+    for each in (client, client.keywords, client.users.list(), client.jobs):
+        with pytest.raises(AttributeError) as caught:
+            each.nonsense  # noqa: B018
+        assert not {"asynchronous", "thread", "mirrors", "copies"} & {*dir(each), *str(caught.value).split()}
+        assert "thread" not in str(caught.value)
+
+
+@pytest.mark.parametrize("box", [1000], indirect=True)
+def test_a_result_too_early_speaks_of_no_await(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """The error names the methods that wait and poll, which are the same here."""
+    job = client.keywords.analyze(box.keyword_ids[0])
+    with pytest.raises(cmsapi.JobError, match=r"`job\.wait\(\)` waits for it, and `job\.refresh\(\)`") as caught:
+        job.result()
+    assert "await" not in str(caught.value)
+
+
+def test_a_warning_points_to_the_line_of_the_caller(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """The call runs in another thread, but the warning names this file."""
+    client.contents.get(box.content_ids[0])
+    client.keywords.get(box.keyword_ids[0])
+    with pytest.warns(cmsapi.IdentifierWarning) as told, pytest.raises(cmsapi.NotFoundError):
+        client.keywords.get(box.content_ids[0])
+    assert [each.filename for each in told] == [__file__]
