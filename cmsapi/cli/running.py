@@ -22,6 +22,7 @@ from cyclopts import CycloptsError, MissingArgumentError
 import cmsapi
 from cmsapi.cli.app import app
 from cmsapi.cli.terminal.exit_codes import Exit, error_text, exit_code
+from cmsapi.cli.terminal.interrupting import ended_by_signals
 from cmsapi.cli.terminal.output import print_message
 from cmsapi.cli.terminal.progress import PipeConsole
 from cmsapi.cli.terminal.streams import cannot_be_written, discard, flush_messages, is_closed_pipe, prepare_streams
@@ -73,7 +74,7 @@ def run(tokens: Sequence[str]) -> int:
         return Exit.USAGE
     except cmsapi.CMSError as error:
         return report_error(error)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         print_message("Interrupted.")
         return Exit.INTERRUPTED
     except OSError as error:
@@ -120,9 +121,10 @@ def parse(tokens: Sequence[str]) -> Callable[[], Any]:
 async def execute(command: Callable[[], Any]) -> int:
     """Run a command; return its exit code."""
     try:
-        code = command()
-        if inspect.isawaitable(code):
-            code = await code
+        with ended_by_signals():
+            code = command()
+            if inspect.isawaitable(code):
+                code = await code
     except cmsapi.CMSError as error:
         return report_error(error, command)
     return code if isinstance(code, int) else Exit.DONE

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 import cmsapi
 from cmsapi.cli.fanouts.fan_out import whole
 from cmsapi.cli.support.connecting import State, connect_with_journal
+from cmsapi.cli.terminal.interrupting import NAMES
 from cmsapi.cli.terminal.output import print_message
 from cmsapi.extras import advice
 from cmsapi.sandbox import Sandbox
@@ -49,9 +50,11 @@ async def mcp(
             "This command talks to a program, and waits for one. Its documentation says how to connect an "
             "assistant. Ctrl-C stops it."
         )
-    # The protocol's SDK reads standard input in a thread, for which Python would wait after Ctrl-C. Launches are
+    # The protocol's SDK reads standard input in a thread, for which Python would wait after a signal. Launches are
     # recorded, so that the process may end at any moment.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for name in ("SIGINT", *NAMES):
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, signal.SIG_DFL)
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     async with _sandboxed(policy) if sandbox else connect_with_journal(state, policy) as client:
         await serve(client, max_credits, sandbox=sandbox)

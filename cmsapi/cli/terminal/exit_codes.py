@@ -24,7 +24,7 @@ class Exit(enum.IntEnum):
     CREDITS = 4
     #: A request was sent and its outcome is unknown. Check before you repeat it: it may have been charged.
     UNKNOWN = 5
-    #: Ctrl-C; launched jobs keep running.
+    #: Ctrl-C, SIGTERM or SIGHUP; launched jobs keep running.
     INTERRUPTED = 130
 
 

@@ -301,7 +301,7 @@ def test_a_list_is_read_before_it_is_indexed_or_counted(client: cmsapi.blocking.
         workspaces[0]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"`\.first_page\(\)\.total`"):
         len(workspaces)  # type: ignore[arg-type]
-    assert workspaces
+    assert bool(workspaces)
     assert len(list(workspaces)) == 1
 
 
@@ -309,7 +309,7 @@ def test_advice_and_completion_name_no_internals(client: cmsapi.blocking.Client,
     """What stands for the async objects is not shown, neither by an error nor by completion."""
     for each in (client, client.keywords, client.users.list(), client.jobs):
         with pytest.raises(AttributeError) as caught:
-            each.nonsense  # noqa: B018
+            each.nonsense  # type: ignore[union-attr]  # noqa: B018
         assert not {"asynchronous", "thread", "mirrors", "copies"} & {*dir(each), *str(caught.value).split()}
         assert "thread" not in str(caught.value)
 

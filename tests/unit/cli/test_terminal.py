@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import stat
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 import cmsapi
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fixed, Sandbox
+from tests.support.pages import ROOT
 from tests.support.terminal import terminal
 
 
@@ -115,6 +118,25 @@ async def test_ctrl_c_ends_a_live_table(box: Sandbox, columns: int) -> None:
     shown = re.sub(r"\s", "", shell.shown)
     assert shown.count("cmsjob1.") == 3
     assert len(box.ledger.launches()) == 3
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+async def test_signals_of_service_managers_end_like_ctrl_c(
+    box: Sandbox, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `timeout` and systemd send, and a closed terminal, leaves the tokens in a file and the command to go on."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    async with terminal(box, "analyze", *box.keyword_ids[:5]) as shell:
+        await shell.until("5 running")
+        began = time.monotonic()
+        shell.process.send_signal(getattr(signal, name))
+        shell.process.send_signal(getattr(signal, name))
+        assert await shell.end() == Exit.INTERRUPTED
+        assert time.monotonic() - began < 10
+    (kept,) = tmp_path.glob("cmsapi-jobs-*.txt")
+    assert len(kept.read_text().split()) == 5
+    assert f"cmsapi jobs watch @{kept.name}" in shell.shown
 
 
 async def test_totals_fit_into_eighty_columns(box: Sandbox) -> None:
