@@ -93,18 +93,24 @@ class Controls:
             raise ValueError(f"`seconds` must be 0 or more, got {seconds:g}")
         self._world.jobs.pause(self._complete_due_jobs(), seconds)
 
-    def set_outcome(self, target_id: str, outcome: Literal["success", "failed"] | None) -> None:
+    def set_outcome(
+        self, target_id: str, outcome: Literal["success", "failed"] | None, *, times: int | None = None
+    ) -> None:
         """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again.
 
+        Args:
+            target_id: Keyword, prompt, search, content or knowledge document.
+            outcome: How they end.
+            times: How many of them; then chance decides again. None for all.
+
         Raises:
-            ValueError: The outcome does not exist.
+            ValueError: The outcome does not exist, or `times` is below 1.
         """
         if outcome not in (SUCCESS, FAILED, None):
             raise ValueError(f"`outcome` must be 'success', 'failed' or None, got {outcome!r}")
-        if outcome is None:
-            self._world.jobs.outcomes.pop(target_id, None)
-        else:
-            self._world.jobs.outcomes[target_id] = outcome
+        if times is not None and times < 1:
+            raise ValueError(f"`times` must be at least 1, or None for all jobs, got {times}")
+        self._world.jobs.fix_outcome(target_id, outcome, times)
 
     def set_status_word(self, target_id: str, word: str | None) -> None:
         """Show a word, or null, instead of the true status of a target."""

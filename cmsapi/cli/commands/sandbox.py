@@ -14,7 +14,7 @@ from cyclopts.validators import Number
 
 from cmsapi.cli.support.times import read_seconds
 from cmsapi.errors import ArgumentError
-from cmsapi.sandbox import Fixed, Sandbox, serve_forever
+from cmsapi.sandbox import Faults, Fixed, Limits, Sandbox, serve_forever
 from cmsapi.sandbox.page.guard import is_loopback
 
 _LOOPBACK = "127.0.0.1"
@@ -44,6 +44,13 @@ async def sandbox(
             help="Duration of each job, such as 20 or 2m. The default is a minute or two, depending on its kind."
         ),
     ] = None,
+    failures: Annotated[
+        float, Parameter(help="Fraction of the jobs that fail, such as 0.1.", validator=Number(gte=0, lte=1))
+    ] = 0.0,
+    latency: Annotated[
+        str | None, Parameter(help="Time by which each answer comes later, in seconds, such as 0.2.")
+    ] = None,
+    unlimited: Annotated[bool, Parameter(negative="", help="Admit any number of requests.")] = False,
 ) -> None:
     """Serve a sandbox of the whole service until interrupted.
 
@@ -51,15 +58,20 @@ async def sandbox(
     jobs and request limits of an earlier one.
     """
     each = None if seconds is None else Fixed(read_seconds("--seconds", seconds))
+    # The sandbox delays requests and answers alike.
+    each_way = None if latency is None else read_seconds("--latency", latency) / 2
     try:
         box = Sandbox(
             seed=seed,
             keywords=keywords,
             durations=each,
+            failures=failures,
+            faults=Faults(latency=None if each_way is None else (each_way, each_way)),
+            limits=Limits.unlimited() if unlimited else None,
             api_key=key or f"sk_{secrets.token_hex(20)}",
         )
     except ValueError as error:
-        raise ArgumentError(str(error), parameter="key") from None
+        raise ArgumentError(f"`key`: {error}, got {key!r}. Nothing was started.", parameter="key") from None
 
     def started(base_url: str) -> None:
         _print_address(box, host, base_url)

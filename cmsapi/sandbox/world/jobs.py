@@ -80,7 +80,8 @@ class Jobs:
         self._ends: list[tuple[float, int, Job]] = []
         self.all: list[Job] = []
         self.running: dict[str, Job] = {}
-        self.outcomes: dict[str, str] = {}
+        # By target: the outcome of its next jobs, and of how many; None for all.
+        self._fixed: dict[str, tuple[str, int | None]] = {}
         self.next_end: float = float("inf")
         self._resume_at = float("-inf")
 
@@ -90,7 +91,7 @@ class Jobs:
         self._launches[kind, target_id] += 1
         rng = seeded_random(self._seed, kind, target_id, nth)
         ends_at = max(at, self._resume_at) + max(0.0, self._distributions[kind](rng))
-        outcome = self.outcomes.get(target_id) or (FAILED if self._fails(kind, rng) else SUCCESS)
+        outcome = self._take_outcome(target_id) or (FAILED if self._fails(kind, rng) else SUCCESS)
         job = Job(kind, target_id, at, ends_at, outcome, purchase)
         heapq.heappush(self._ends, (ends_at, len(self.all), job))
         self.next_end = self._ends[0][0]
@@ -139,6 +140,18 @@ class Jobs:
             job.dropped = True
             self._close(job)
         return job
+
+    def fix_outcome(self, target_id: str, outcome: str | None, times: int | None) -> None:
+        """Fix the outcome of the next jobs of a target, or of all if `times` is None; None leaves it to chance."""
+        self._fixed.pop(target_id, None)
+        if outcome is not None:
+            self._fixed[target_id] = (outcome, times)
+
+    def _take_outcome(self, target_id: str) -> str | None:
+        outcome, times = self._fixed.get(target_id, (None, None))
+        if times is not None:
+            self.fix_outcome(target_id, outcome if times > 1 else None, times - 1)
+        return outcome
 
     def _close(self, job: Job) -> None:
         job.done = True

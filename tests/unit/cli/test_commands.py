@@ -124,6 +124,30 @@ def test_the_sandbox_is_served_until_interrupted() -> None:
         assert process.wait(timeout=10) == 0
 
 
+async def test_a_sandbox_fails_lags_and_admits_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """The three options reach the service: failing jobs, slow answers, and no bound of requests."""
+    options = ["--failures", "1", "--latency", "0.2", "--unlimited", "--seconds", "0.1"]
+    async with started(capsys, *options) as lines:
+        (variables,) = exported(lines)
+        key, url = variables["CMSAPI_API_KEY"], variables["CMSAPI_BASE_URL"]
+        async with cmsapi.Client(key, base_url=url, limits=cmsapi.RateLimits.unlimited()) as client:
+            began = asyncio.get_running_loop().time()
+            await client.me()
+            assert asyncio.get_running_loop().time() - began > 0.2
+            await asyncio.gather(*(client.me() for _ in range(30)))
+            assert client.statistics.retries == 0
+            first = await anext(aiter(client.keywords.list(workspace_id=lines[3].split()[1])))
+            with pytest.raises(cmsapi.JobFailedError):
+                await client.jobs.run(client.keywords.analyze(first.id))
+
+
+async def test_a_key_of_another_form_is_named_with_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has the option and what was given."""
+    assert await command("sandbox", "--key", "foo") == Exit.USAGE
+    assert "--key: an API key must be sk_" in (said := capsys.readouterr().err)
+    assert "got 'foo'" in said
+
+
 @pytest.mark.looptime
 async def test_an_unusable_port_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """A port in use and an address of another machine are refused with advice."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from cmsapi.sandbox import Sandbox
 from tests.support.calling import Caller
 
@@ -26,3 +30,25 @@ async def test_resources_can_be_forgotten(box: Sandbox, call: Caller) -> None:
         assert (await call("GET", path)).status == 404
         box.remember(id_)
         assert (await call("GET", path)).status == 200
+
+
+@pytest.mark.looptime
+async def test_an_outcome_may_hold_once(box: Sandbox, call: Caller) -> None:
+    """With `times` only the next jobs of the target end so; without, all do until it is left to chance again."""
+
+    async def ends(count: int) -> list[str]:
+        words = []
+        for _ in range(count):
+            await call("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
+            await asyncio.sleep(1000)
+            words.append((await call.get(f"/v1/keywords/{box.keyword_ids[0]}"))["analysisStatus"])
+        return words
+
+    box.set_outcome(box.keyword_ids[0], "failed", times=2)
+    assert await ends(3) == ["failed", "failed", "success"]
+    box.set_outcome(box.keyword_ids[0], "failed")
+    assert await ends(2) == ["failed", "failed"]
+    box.set_outcome(box.keyword_ids[0], None)
+    assert await ends(1) == ["success"]
+    with pytest.raises(ValueError, match="`times` must be at least 1"):
+        box.set_outcome(box.keyword_ids[0], "failed", times=0)
