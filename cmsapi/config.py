@@ -306,10 +306,13 @@ class Account:
         Raises:
             ConfigError: A key or URL is missing or malformed, or the key would travel over plain HTTP.
         """
+        key = os.environ.get(API_KEY_VARIABLE) if api_key is None else api_key
+        url = os.environ.get(BASE_URL_VARIABLE) if base_url is None else base_url
         return cls(
-            _checked_key(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)),
+            _checked_key(key, API_KEY_VARIABLE if api_key is None else "`api_key`"),
             _checked_url(
-                base_url if base_url is not None else os.environ.get(BASE_URL_VARIABLE),
+                url,
+                BASE_URL_VARIABLE if base_url is None else "`base_url`",
                 allow_http or _is_set(ALLOW_HTTP_VARIABLE),
             ),
         )
@@ -320,7 +323,7 @@ class Account:
         return hashlib.blake2b(f"{self.base_url}\n{self.api_key}".encode(), digest_size=16).hexdigest()
 
 
-def _checked_key(key: str | None) -> str:
+def _checked_key(key: str | None, name: str) -> str:
     if key is None or key == "":
         raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
     if not isinstance(key, str) or not key.startswith("sk_") or key == "sk_":
@@ -329,36 +332,38 @@ def _checked_key(key: str | None) -> str:
             hint = " It is an address: pass it as `base_url`."
         elif isinstance(key, str) and key.lower().startswith("bearer "):
             hint = " Leave 'Bearer' out: the client adds it."
-        raise ConfigError(f"The API key must begin with 'sk_' and go on; this one does not.{hint}")
+        raise ConfigError(f"{name}, the API key, must begin with 'sk_' and go on; this one does not.{hint}")
     if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
         raise ConfigError(
-            "The API key must be at most 4,096 printable ASCII characters without white space; check how it was copied."
+            f"{name}, the API key, must be at most 4,096 printable ASCII characters without white space; check how it "
+            "was copied."
         )
     return key
 
 
-def _checked_url(url: str | None, allow_http: bool) -> str:
+def _checked_url(url: str | None, name: str, allow_http: bool) -> str:
     if url is None or url == "":
         raise ConfigError(f"No base URL: pass Client(…, base_url='https://…') or set {BASE_URL_VARIABLE}.")
     if not isinstance(url, str):
-        raise ConfigError(f"The base URL must be a string, not {type(url).__name__}.")
+        raise ConfigError(f"{name} must be a string, not {type(url).__name__}.")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise ConfigError(f"The base URL cannot be read: {error}") from None
+        raise ConfigError(f"{name} cannot be read: {error}") from None
     if parts.scheme not in ("http", "https") or not host or not _PLAIN.fullmatch(url):
         raise ConfigError(
-            "The base URL must be an absolute http(s) address in ASCII, for example 'https://api.example.com'."
+            f"{name} must be an absolute http(s) address in ASCII, for example 'https://api.example.com', got "
+            f"{_given(url)}."
         )
     if parts.username is not None or "?" in url or "#" in url:
-        raise ConfigError("The base URL must have no user, query or fragment.")
+        raise ConfigError(f"{name} must have no user, query or fragment.")
     if any(segment in (".", "..") for segment in parts.path.split("/")):
-        raise ConfigError("The path of the base URL must have no dot segments.")
+        raise ConfigError(f"The path of {name} must have no dot segments, got {_given(url)}.")
     if parts.path.rstrip("/").endswith("/v1"):
         root = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')[: -len('/v1')]}"
         raise ConfigError(
-            f"The base URL must end before /v1, because each path of the interface begins with it: use {root!r}."
+            f"{name} must end before /v1, because each path of the interface begins with it: use {root!r}."
         )
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         here = f" A service on this machine is at http://{_at('127.0.0.1', port)}." if _is_everywhere(host) else ""
@@ -399,6 +404,13 @@ def _word_of(variable: str) -> str:
 def _shown(word: str) -> str:
     """Quote a wrong word; a key that was written into the wrong variable is masked."""
     return "a key" if word.startswith("sk_") else repr(word[:20])
+
+
+def _given(url: str) -> str:
+    """Quote a wrong address; what may be a key or a password is not shown."""
+    if url.startswith("sk_"):
+        return "a key"
+    return "one with a user" if "@" in url else repr(url[:80])
 
 
 def _at(host: str, port: int | None) -> str:

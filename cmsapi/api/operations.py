@@ -84,9 +84,19 @@ class Operation:
         """Return how to replace the route, if it is assumed."""
         if self.provenance is not Provenance.ASSUMED:
             return None
+        return f"The route {self.route} is assumed: the specification does not show it. {self._override}"
+
+    @property
+    def hint_of_absence(self) -> str | None:
+        """Return the same where the service itself says that what was asked for does not exist: most are typos."""
+        if self.provenance is not Provenance.ASSUMED:
+            return None
+        return f"Check the identifier. If it is right: the specification does not show {self.route}. {self._override}"
+
+    @property
+    def _override(self) -> str:
         return (
-            f"The route {self.route} is assumed: the specification does not show it. If the service has another one, "
-            f"use Client(operations=OPERATIONS.override({self.name}='METHOD /v1/…'))."
+            f"If the service has another one, use Client(operations=OPERATIONS.override({self.name}='METHOD /v1/…'))."
         )
 
 

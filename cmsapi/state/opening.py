@@ -57,8 +57,12 @@ def open_state(url: str) -> State:
         except ImportError:
             raise ConfigError(f"state='redis://…' needs the Redis client: {advice('redis')}") from None
         return RedisState(url)
-    # The URL is not shown: it may hold a password.
-    raise ConfigError(_FORMS)
+    raise ConfigError(f"{_FORMS} It must be one of these, got {_shown(url)}.")
+
+
+def _shown(url: str) -> str:
+    """Quote a wrong URL; one that may hold a password is not shown."""
+    return "one with a user" if "@" in url else repr(url.partition("?")[0][:80])
 
 
 def file_of_url(url: str, *, windows: bool) -> str:

@@ -191,6 +191,7 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
         hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
     elif response.status == 404:
         # It shows a wrong identifier, swapped arguments, and a base URL with a wrong path. A query holds no identifier.
+        hint = operation.hint_of_absence if code == "not_found" else hint
         sent = f"The request was {request.method} {text_without_key(request.url.partition('?')[0], request)}"
         hint = f"{sent}\n{hint}" if hint else sent
     elif response.status == 400 and code is None and _SPEAKS_TLS.search(response.body[:_KEPT]):

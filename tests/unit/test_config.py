@@ -124,7 +124,7 @@ def test_keys_of_another_form_are_refused(key: Any, monkeypatch: pytest.MonkeyPa
     ("url", "match"),
     [
         ("", "No base URL"),
-        ("api.example.com", "absolute"),
+        ("api.example.com", "`base_url` must be an absolute .*, got 'api.example.com'"),
         ("//api.example.com", "absolute"),
         ("ftp://api.example.com", "absolute"),
         ("https://", "absolute"),
@@ -195,6 +195,13 @@ def test_the_environment_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("CMSAPI_API_KEY", KEY)
     with pytest.raises(errors.ConfigError, match="CMSAPI_BASE_URL"):
         cmsapi.Client()
+    monkeypatch.setenv("CMSAPI_BASE_URL", "htp:/env.example.com")
+    with pytest.raises(errors.ConfigError, match=r"^CMSAPI_BASE_URL must be .*, got 'htp:/env.example.com'"):
+        cmsapi.Client()
+    monkeypatch.setenv("CMSAPI_API_KEY", "key")
+    with pytest.raises(errors.ConfigError, match=r"^CMSAPI_API_KEY, the API key, must begin"):
+        cmsapi.Client()
+    monkeypatch.setenv("CMSAPI_API_KEY", KEY)
     monkeypatch.setenv("CMSAPI_BASE_URL", "https://env.example.com/")
     assert "https://env.example.com" in repr(cmsapi.Client())
     account = Account.resolve("sk_given", "https://given.example.com")

@@ -35,7 +35,7 @@ async def analyze(
     Ctrl-C stops launching. Launched jobs keep running, and the command prints how to continue.
 
     Args:
-        keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
+        keyword_ids: Keywords; - reads identifiers, or CSV with a column id, from standard input, @FILE from a file.
     """
     keyword_ids.require_nonempty(allow_empty)
     skipping = Skipping.of(since, skip_analyzed)

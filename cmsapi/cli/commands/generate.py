@@ -93,7 +93,7 @@ async def generate(
     Each article then waits for a decision. Without a decision option it stays in review.
 
     Args:
-        content_ids: Drafts; - reads identifiers or CSV from standard input, @FILE from a file.
+        content_ids: Drafts; - reads identifiers, or CSV with a column id, from standard input, @FILE from a file.
         settings: NAME=VALUE, such as fact_checking_enabled=true, may be repeated; or @FILE with a JSON object.
         confirm: Apply the articles to the drafts.
         discard: Pay for the articles and discard them unread; asks first.

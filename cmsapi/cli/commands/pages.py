@@ -101,7 +101,7 @@ async def crawl_pages(page_ids: PageIds, /, *, allow_empty: AllowEmpty = False) 
     """Have pages crawled again; one request each, no credit.
 
     Args:
-        page_ids: Pages; - reads identifiers or CSV from standard input, @FILE from a file.
+        page_ids: Pages; - reads identifiers, or CSV with a column id, from standard input, @FILE from a file.
     """
     page_ids.require_nonempty(allow_empty)
     async with connect() as client:

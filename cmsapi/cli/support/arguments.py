@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ S = TypeVar("S")
 _FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
 # The header of a list that was printed to a pipe without --csv; the table of a terminal cannot be read.
 _PLAIN_HEADER = re.compile(r"id {2,}\S")
+# What people call the column of identifiers; no identifier is such a word.
+_OTHER_NAME = re.compile(r"[a-z]+[ _-]id|(?:keyword|prompt|content|page|document|job)id|identifier|ids")
 # Columns of texts, which may hold any character.
 _TEXTS = ("keyword", "prompt")
 
@@ -153,6 +156,8 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
         names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter), [])]
         if column in names or ("id" in names and len(names) > 1):
             return _column(source, column, delimiter, number, names)
+        if not whole_lines and any(map(_OTHER_NAME.fullmatch, names)):
+            return _column(source, column, delimiter, number, names)
     if _PLAIN_HEADER.match(header) and (whole_lines or column != "id"):
         raise ArgumentError(
             f"{source.name} must be a CSV table, and has no commas. Nothing was sent. Write it with --csv.",
@@ -168,8 +173,8 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
 def _column(source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
     if column not in names:
         raise ArgumentError(
-            f"{source.name}, line {skipped}: the column {column!r} is missing; there are {', '.join(names)}. "
-            "Nothing was sent.",
+            f"{source.name}, line {skipped}: the column must be called {column!r}, and is missing; there are "
+            f"{', '.join(names)}. Nothing was sent.",
             parameter="file",
         )
     place = names.index(column)
@@ -203,6 +208,11 @@ def _open_source(argument: str) -> _Source:
     # The parameter accepts a leading hyphen, because `-` is standard input; so unknown options arrive here.
     if argument.startswith("-"):
         raise ArgumentError(f"There is no option {argument}. Nothing was sent. See --help.", parameter=argument)
+    # A seed keyword may be called like a file, but seldom with a dot.
+    if "." in argument and os.path.isfile(argument):  # noqa: PTH113  a `Path` fails on long texts
+        raise ArgumentError(
+            f"{argument} is a file. Nothing was sent. To read what is in it, write @{argument}.", parameter="file"
+        )
     return _Source(argument, argument, is_file=False)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cmsapi.cli.commands.analyze import analyze
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Behaviour, Sandbox
 from tests.support.command import command
@@ -196,6 +197,42 @@ async def test_an_empty_source_is_refused(
     assert len(box.ledger.launches()) == 0
 
 
+async def test_a_file_without_the_sign_is_asked_for_with_it(
+    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name of a file that exists is no identifier; nothing is sent, and the message has what to write."""
+    (tmp_path / "ids.csv").write_text("id\nkwd_1\n")
+    assert await command("analyze", "ids.csv") == Exit.USAGE
+    assert "write @ids.csv." in capsys.readouterr().err
+    assert await command("ideas", box.workspace_id, "ids.csv") == Exit.USAGE
+    assert len(box.ledger) == 0
+
+
+@pytest.mark.parametrize("header", ["keyword_id", "keyword_id,volume", "volume;keywordId", "Keyword ID\tvolume"])
+async def test_a_column_with_another_name_is_told_the_wanted_one(
+    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str
+) -> None:
+    """A table whose column of identifiers is called otherwise is refused with both names, and the help has one."""
+    (tmp_path / "found.csv").write_text(f"{header}\n")
+    assert await command("analyze", "@found.csv") == Exit.USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert "found.csv, line 1: the column must be called 'id', and is missing; there are " in said
+    assert "Nothing was sent." in said
+    assert len(box.ledger) == 0
+    assert "CSV with a column id" in str(analyze.__doc__)
+
+
+@pytest.mark.parametrize("identifier", ["cnt_nope", "cnt_"])
+async def test_a_typo_is_not_answered_with_assumptions(
+    box: Sandbox, capsys: pytest.CaptureFixture[str], identifier: str
+) -> None:
+    """What the service does not have is most likely a typo; the route is the second thing to check."""
+    assert await command("contents", "show", identifier) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert "Check the identifier." in said
+    assert "assumed" not in said
+
+
 async def test_an_empty_list_of_contents_does_not_mean_all(box: Sandbox, tmp_path: Path) -> None:
     """An empty list of contents decides on nothing."""
     await command("generate", box.content_ids[0])
@@ -233,6 +270,7 @@ async def test_unreadable_files_are_named_with_the_reason(
         (["analyze", "kwd_1", "--max-credits", "1.6"], "--max-credits: must be a whole number of at least 0, got 1.6"),
         (["analyze", "kwd_1", "--max-credits", "-1"], "--max-credits"),
         (["ideas", "a/..", "seed", "--state", "nowhere"], "--state or CMSAPI_STATE is"),
+        (["ideas", "a/..", "seed", "--state", "nowhere"], "got 'nowhere'"),
     ],
 )
 async def test_arguments_are_named_as_they_are_typed(

@@ -59,10 +59,13 @@ async def test_a_refused_key(sandbox: Sandbox) -> None:
 
 
 async def test_an_error_from_an_assumed_route_says_so(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """Errors of assumed routes tell how to override them; those of stated routes do not."""
+    """Errors of assumed routes tell how to override them, after the identifier; those of stated routes do not."""
     with pytest.raises(cmsapi.NotFoundError) as caught:
         await client.pages.get("pag_0")
-    assert "GET /v1/pages/{pageId} is assumed" in str(caught.value)
+    assert "Check the identifier. If it is right: the specification does not show GET /v1/pages/{pageId}." in str(
+        caught.value
+    )
+    assert "assumed" not in str(caught.value)
     assert "OPERATIONS.override(get_page='METHOD /v1/…')" in str(caught.value)
     with pytest.raises(cmsapi.NotFoundError) as caught:
         await client.keywords.get("kwd_0")
