@@ -23,6 +23,7 @@ from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.output import counted, print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
 from cmsapi.cli.terminal.quoting import quote_word, quote_words
+from cmsapi.cli.terminal.totals import hindrance
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
@@ -312,12 +313,12 @@ async def fan_out(
     if batch_run is not None:
         batch, key = batch_run.batch, batch_run.key
         outcomes = batch.map(launch_and_record, items, key=key, max_credits=max_credits, timeout=job_timeout)
-        await _collect(result, outcomes)
+        await _collect(client, result, outcomes)
         result.remaining = await _remaining(client, result, item_of)
         return result
     fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits, timeout=job_timeout)
     async with fanout:
-        await _collect(result, fanout)
+        await _collect(client, result, fanout)
     result.remaining = await _remaining(client, result, item_of)
     result.running = {item_of.get(job, job.target): job for job in fanout.launched}
     # A search has its own identifier, which does not name its seed keyword.
@@ -345,16 +346,17 @@ async def wait_for_jobs(
     """Wait for running jobs; Ctrl-C stops waiting, and the jobs keep running."""
     result: FanOutResult[Any] = FanOutResult(Items())
     async with client.jobs.as_completed(jobs, timeout=job_timeout) as outcomes:
-        await _collect(result, outcomes)
+        await _collect(client, result, outcomes)
     result.running = {job.target: job for job in jobs if not job.done()}
     return result
 
 
 async def _collect(
+    client: cmsapi.Client,
     result: FanOutResult[R],
     outcomes: cmsapi.Fanout[str, R] | cmsapi.BatchOutcomes[str, R] | cmsapi.AsCompleted[R],
 ) -> None:
-    live = LiveProgress(stderr_console())
+    live = LiveProgress(stderr_console(), hindrance=lambda: hindrance(client.rate_limit))
     live.add("", outcomes)
     try:
         async with live.running():

@@ -32,10 +32,9 @@ with needs("cli"):
     from rich.text import Text
 
 _REFRESH_INTERVAL = 0.25
-# Seconds between two lines in a pipe, until so many seconds have passed: 25 lines for an hour.
+# Seconds between two lines in a pipe, until so many seconds have passed: 25 lines for an hour. They come without news,
+# too: build servers end silent programs, and people take them for dead.
 _LINE_INTERVALS = ((60.0, 10.0), (600.0, 60.0), (math.inf, 300.0))
-# After so many seconds without news a pipe gets a line all the same, because build servers end silent programs.
-_LONGEST_SILENCE = 300.0
 # Lines of the terminal that stay free, and those of the table around its rows.
 _FREE_LINES, _TABLE_LINES = 2, 4
 # The width that a terminal needs to show a column. The columns of a row that is named by its identifier fit into 50.
@@ -120,16 +119,18 @@ class LiveProgress:
     Args:
         console: The console to print to.
         stays: Whether the bars stay on the screen at the end; rows of jobs never do.
+        hindrance: Says what all tasks wait for at present, in a few words; empty for nothing.
     """
 
-    def __init__(self, console: Console, *, stays: bool = False) -> None:
+    def __init__(self, console: Console, *, stays: bool = False, hindrance: Callable[[], str] = str) -> None:
         self._console = console
         self._stays = stays
+        self._hindrance = hindrance
         self._tasks: dict[str, Task] = {}
         self._note: Callable[[], str] = str
         self._began = 0.0
-        # The last line of each task in a pipe, and when it was printed.
-        self._printed: dict[str, tuple[str, float]] = {}
+        # The last line of each task in a pipe.
+        self._printed: dict[str, str] = {}
 
     def add(self, title: str, task: Task) -> None:
         """Show one more task.
@@ -183,11 +184,11 @@ class LiveProgress:
             progress = task.progress
             if progress.total == 0:
                 continue
-            # The time that is left changes without any news.
-            news, line = headline(attrs.evolve(progress, seconds_left=None)), headline(progress)
-            before, at = self._printed.get(title, ("", -math.inf))
-            if news != before or (not progress.done and _now() - at >= _LONGEST_SILENCE):
-                self._printed[title] = (news, _now())
+            hindrance = "" if progress.done else self._hindrance()
+            line = ", ".join(filter(None, [headline(progress), hindrance]))
+            # The end of a task is told once.
+            if not (progress.done and line == self._printed.get(title)):
+                self._printed[title] = line
                 self._print_line(f"{title}: {line}" if title else line)
 
     def _print_line(self, line: str) -> None:
@@ -206,10 +207,12 @@ class LiveProgress:
         # The terminal prints ^C in the last line. Without room for it the line breaks, and rich leaves the table.
         width = max(20, self._console.width - 3)
         progresses = {title: task.progress for title, task in self._tasks.items()}
-        parts: list[RenderableType] = [_bars(progresses, width)]
+        parts: list[RenderableType] = [_bars(progresses, width, self._console)]
         lines = [] if ended else textwrap.wrap(self._note(), width)
         if line := totals(list(progresses.values()), _now() - self._began, width):
             lines.insert(0, line)
+        if not ended and (hindrance := self._hindrance()):
+            lines.insert(1, hindrance[:1].upper() + hindrance[1:])
         parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
         if not ended:
             room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES
@@ -244,7 +247,7 @@ class LiveProgress:
         return table
 
 
-def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
+def _bars(progresses: Mapping[str, Progress], width: int, console: Console) -> Table:
     grid = Table.grid(padding=(0, 1))
     titles = max(map(len, progresses), default=0)
     bar = 20 if width >= 60 else 5
@@ -252,17 +255,26 @@ def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
     for title, progress in progresses.items():
         total = progress.finished + progress.running + progress.waiting if progress.total is None else progress.total
         line = Text(fitting(counts(progress), room), no_wrap=True, overflow="ellipsis")
-        # Colours of the terminal's own palette: those of rich make an empty bar look full on a light background.
-        shown = ProgressBar(
-            total=max(1, total),
-            completed=progress.finished,
-            width=bar,
-            style="bright_black",
-            complete_style="cyan",
-            finished_style="green",
-        )
+        shown = _bar(progress.finished, max(1, total), bar, console)
         grid.add_row(*([title] if titles else []), shown, line)
     return grid
+
+
+def _bar(completed: int, total: int, width: int, console: Console) -> RenderableType:
+    if console.no_color:
+        # That of rich shows what is left by a colour alone.
+        full, empty = ("━", "╌") if console.encoding.startswith("utf") else ("=", "-")
+        done = width * min(completed, total) // total
+        return Text(full * done + empty * (width - done))
+    # Colours of the terminal's own palette: those of rich make an empty bar look full on a light background.
+    return ProgressBar(
+        total=total,
+        completed=completed,
+        width=width,
+        style="bright_black",
+        complete_style="cyan",
+        finished_style="green",
+    )
 
 
 def _now() -> float:

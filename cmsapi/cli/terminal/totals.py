@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.jobs.fanout.progress import Progress
+from cmsapi.ratelimit.rate_limit import RateLimit
 
 # A narrower terminal gets the time that is left without its range.
 _WIDTH_OF_RANGE = 90
+# Requests that must be there beyond the reserve of the hour, so that a job may end.
+_POLL_AND_RESULT = 2
 
 
 def headline(progress: Progress) -> str:
@@ -48,6 +51,19 @@ def totals(progresses: Sequence[Progress], seconds: float, width: int) -> str:
         f"{elapsed(seconds)} elapsed",
     ]
     return fitting(parts, width)
+
+
+def hindrance(rate: RateLimit) -> str:
+    """Return what keeps requests back, and until when; empty where nothing does."""
+    if rate.paused_for > 0:
+        return f"paused by the service until {_clock_time(rate.paused_for)}"
+    if rate.remaining is not None and rate.remaining < rate.reserve + _POLL_AND_RESULT:
+        return f"waiting for requests of the hour until {_clock_time(rate.reset_in)}"
+    return ""
+
+
+def _clock_time(seconds: float) -> str:
+    return f"{datetime.now().astimezone() + timedelta(seconds=seconds):%H:%M:%S}"
 
 
 def elapsed(seconds: float) -> str:

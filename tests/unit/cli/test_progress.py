@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -12,7 +13,7 @@ from rich.console import Console
 
 import cmsapi
 from cmsapi.cli.terminal.progress import LiveProgress, Steps
-from cmsapi.cli.terminal.totals import elapsed, headline, totals
+from cmsapi.cli.terminal.totals import elapsed, headline, hindrance, totals
 from cmsapi.jobs.fanout.drawing import row_of
 from cmsapi.jobs.fanout.progress import ItemStatus, Progress
 from cmsapi.sandbox import Sandbox
@@ -111,8 +112,8 @@ async def test_a_pipe_gets_a_line_now_and_then() -> None:
 
 
 async def test_a_long_run_does_not_flood_a_pipe() -> None:
-    """An hour with news in each second takes 25 lines; without news a line every five minutes shows that it runs."""
-    for news, most in ((True, 26), (False, 13)):
+    """An hour takes 25 lines, with news in each second or without any."""
+    for news in (True, False):
         console = Console(file=io.StringIO(), width=80)
         live, steps = LiveProgress(console), Steps(3600)
         live.add("", steps)
@@ -122,8 +123,41 @@ async def test_a_long_run_does_not_flood_a_pipe() -> None:
                 if news:
                     steps.step()
         lines = text_of(console).splitlines()
-        assert most - 2 <= len(lines) <= most
-        assert lines[-1].startswith("55:00" if not news else "59:59")
+        assert 24 <= len(lines) <= 26
+        assert lines[-1].startswith("59:59")
+
+
+async def test_a_line_says_that_the_hour_is_used_up() -> None:
+    """What keeps all jobs waiting, and until when, is in the lines of a pipe and below the bar of a terminal."""
+    for console in (Console(file=io.StringIO(), width=80, soft_wrap=True), screen(80)):
+        live = LiveProgress(console, hindrance=lambda: "waiting for requests of the hour until 21:02:00")
+        live.add("", Steps(2, done=1))
+        async with live.running():
+            await asyncio.sleep(15)
+        assert "aiting for requests of the hour until 21:02:00" in text_of(console)
+
+
+@pytest.mark.parametrize(("left", "told"), [(0, True), (11, True), (40, False)])
+async def test_the_hour_counts_as_used_up_when_no_job_can_end(
+    left: int, told: bool, sandbox: Sandbox, client: cmsapi.Client
+) -> None:
+    """Below the reserve, a poll and a result, there is a time to wait for; with more requests there is none."""
+    for _ in range(1000 - left):
+        await client.me()
+    said = hindrance(client.rate_limit)
+    assert bool(re.fullmatch(r"waiting for requests of the hour until \d\d:\d\d:\d\d", said)) is told
+    assert hindrance(attrs.evolve(client.rate_limit, paused_for=5.0)).startswith("paused by the service until ")
+
+
+@pytest.mark.parametrize(("done", "bar"), [(0, "╌" * 20), (5, "━" * 10 + "╌" * 10), (10, "━" * 20)])
+async def test_a_bar_without_colours_is_visible(done: int, bar: str) -> None:
+    """With NO_COLOR the part that is left has a sign of its own, at 0 % as well."""
+    console = screen(80)
+    live = LiveProgress(console)
+    live.add("", Steps(10, done=done))
+    async with live.running():
+        await asyncio.sleep(1)
+    assert bar in text_of(console)
 
 
 async def test_a_sentence_says_what_happens() -> None:
