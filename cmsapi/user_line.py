@@ -33,7 +33,8 @@ def warn(message: str, category: type[Warning]) -> None:
         return
     file, number, names = line
     registry = names.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, category, file, number, names.get("__name__"), registry)
+    # Without a name of the module, Python would drop the warning.
+    warnings.warn_explicit(message, category, file, number, names.get("__name__", file), registry)
 
 
 def _line() -> Line | None:

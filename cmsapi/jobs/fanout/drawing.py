@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from cmsapi.display import markup
-from cmsapi.jobs.fanout.progress import ItemState, ItemStatus
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.status import Phase, with_word
 
-_ORDER = {state: place for place, state in enumerate(ItemState)}
-_TIMES = ("expected end", "next poll")
+# What needs a person comes first, and what nobody waits for last.
+_BY_NEED = (
+    ItemState.FAILED,
+    ItemState.REVIEW,
+    ItemState.RUNNING,
+    ItemState.LAUNCHING,
+    ItemState.FINISHED,
+    ItemState.WAITING,
+)
+# Columns that a page has no room for.
+_WIDE = ("polls",)
 # The columns of a plain text, which has no width of its own.
 _PLAIN = ("name", "state", "elapsed", "id")
+
+
+# States that a progress counts among others.
+_COUNTED = {ItemState.REVIEW: ItemState.RUNNING, ItemState.LAUNCHING: ItemState.WAITING}
 
 
 def row_of(job: Job[Any]) -> ItemStatus:
@@ -29,8 +44,8 @@ def row_of(job: Job[Any]) -> ItemStatus:
 
 
 def in_order(rows: Iterable[ItemStatus]) -> list[ItemStatus]:
-    """Sort rows by their states, in the order in which an item goes through them."""
-    return sorted(rows, key=lambda row: _ORDER[row.state])
+    """Sort rows by their states: failed ones first, then running ones."""
+    return sorted(rows, key=lambda row: _BY_NEED.index(row.state))
 
 
 def cells(row: ItemStatus) -> Mapping[str, str]:
@@ -61,17 +76,49 @@ def describe_state(row: ItemStatus) -> str:
     return with_word(row.state.value, more if row.state in (ItemState.RUNNING, ItemState.FAILED) else None)
 
 
-def html(title: str, rows: Sequence[ItemStatus]) -> str:
-    """Write rows as a table of a notebook, with the columns that say anything."""
-    texts = [cells(row) for row in rows]
+def html(title: str, rows: Sequence[ItemStatus], progress: Progress | None = None) -> str:
+    """Write rows as a table of a notebook, with the columns that say anything.
+
+    Args:
+        title: The title of the table.
+        rows: The rows.
+        progress: The counts of all items, of which the rows are some; those without a row are counted below.
+    """
+    texts = [{**cells(row), **_from_now(row)} for row in rows]
     used = [name for name in (texts[0] if texts else ()) if any(each[name] for each in texts)]
+    used = [name for name in used if name not in _WIDE]
     if len({each["kind"] for each in texts if each["kind"]}) == 1:
         # A page is narrow, and the jobs of a fan-out are of one kind.
         used.remove("kind")
-    # The kernel of a notebook may run in another zone than its reader lives in.
-    zone = datetime.now().astimezone().tzname()
-    titles = [f"{name} ({zone})" if name in _TIMES else name for name in used]
-    return markup.table(title, titles, [[each[name] for name in used] for each in texts])
+    table = markup.table(title, used, [[each[name] for name in used] for each in texts])
+    rest = "" if progress is None else _rest(rows, progress)
+    return f"{table}<p>{markup.text(rest)}</p>" if rest else table
+
+
+def _from_now(row: ItemStatus) -> dict[str, str]:
+    """Return the times of a row from now on: the service's clock may be another one than the reader's."""
+    job = row.job
+    if job is None or row.state in (ItemState.FINISHED, ItemState.FAILED):
+        return {}
+    status, clock = job.status, job.tracked.settings.caller.pipeline.clock
+    now = clock.datetime_at(asyncio.get_running_loop().time())
+    times = {"expected end": status.eta, "next poll": status.next_poll_at}
+    return {name: f"in {markup.minutes((at - now).total_seconds())}" for name, at in times.items() if at is not None}
+
+
+def _rest(rows: Sequence[ItemStatus], progress: Progress) -> str:
+    """Count the items that have no row, by their states."""
+    shown = Counter(_COUNTED.get(row.state, row.state) for row in rows)
+    counts = {
+        ItemState.FAILED: progress.failed,
+        ItemState.RUNNING: progress.running,
+        ItemState.FINISHED: progress.finished - progress.failed,
+        ItemState.WAITING: progress.waiting,
+    }
+    left = {state: count - shown[state] for state, count in counts.items() if count > shown[state]}
+    if not left:
+        return ""
+    return f"… and {sum(left.values()):,} more: {', '.join(f'{count:,} {state}' for state, count in left.items())}"
 
 
 def lines(rows: Iterable[ItemStatus]) -> list[str]:

@@ -96,6 +96,8 @@ class Tracker:
         self._running = 0
         self._active: dict[TrackedItem, None] = {}
         self._ended: deque[tuple[Outcome[Any, Any], float | None]] = deque(maxlen=_KEPT)
+        # Those of them without a result, which later ones with one do not push out.
+        self._without_result: deque[tuple[Outcome[Any, Any], float | None]] = deque(maxlen=_KEPT)
         # The last estimate of the rest: when it was made, and the requests of the whole run.
         self._estimated_at = -math.inf
         self._rest: Estimate | None = None
@@ -179,6 +181,8 @@ class Tracker:
             self._running -= tracked.job is not None
             elapsed = _now() - tracked.began
         self._ended.append((outcome, elapsed))
+        if outcome.error is not None:
+            self._without_result.append((outcome, elapsed))
         self._change()
 
     def close(self) -> None:
@@ -224,13 +228,23 @@ class Tracker:
             job = tracked.job
             elapsed = _now() - tracked.began if job is None else job.tracked.elapsed
             rows.append(self._row(tracked.item, _state(job), job, elapsed))
-        for outcome, elapsed in itertools.islice(reversed(self._ended), limit - len(rows)):
-            state, job = ItemState.FINISHED if outcome.error is None else ItemState.FAILED, outcome.job
-            ended = job.tracked.elapsed if job is not None and job.tracked.closed else elapsed
-            rows.append(self._row(outcome.item, state, job, ended, earlier=outcome.earlier))
+        rows += [self._ended_row(*ended) for ended in itertools.islice(reversed(self._ended), limit - len(rows))]
         waiting = self._pending[self._begun : self._begun + limit - len(rows)]
         rows += [self._row(item, ItemState.WAITING) for item in waiting]
         return sorted(rows, key=lambda row: _ORDER[row.state])
+
+    def urgent(self, limit: int) -> list[ItemStatus]:
+        """Return rows of the items without a result, at most half of all, and further ones as `rows` does."""
+        failed = [
+            self._ended_row(*ended) for ended in itertools.islice(reversed(self._without_result), max(1, limit // 2))
+        ]
+        others = [row for row in self.rows(limit) if row.state is not ItemState.FAILED]
+        return [*failed, *others[: limit - len(failed)]]
+
+    def _ended_row(self, outcome: Outcome[Any, Any], elapsed: float | None) -> ItemStatus:
+        state, job = ItemState.FINISHED if outcome.error is None else ItemState.FAILED, outcome.job
+        ended = job.tracked.elapsed if job is not None and job.tracked.closed else elapsed
+        return self._row(outcome.item, state, job, ended, earlier=outcome.earlier)
 
     def _row(
         self,
@@ -350,7 +364,8 @@ class ShowsProgress(Unpicklable):
         return f"<{type(self).__name__}: {tracker.finished:,}{of} finished, {tracker.failed:,} failed>"
 
     def _repr_html_(self) -> str:
-        return html_of(self.progress) + drawing.html("", self.rows(_SHOWN))
+        progress, rows = self.progress, drawing.in_order(self._tracker.urgent(_SHOWN))
+        return html_of(progress) + drawing.html("", rows, progress)
 
     def _ipython_display_(self) -> None:
         self._tracker.show(self)

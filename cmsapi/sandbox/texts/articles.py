@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 import random
+import zlib
 from typing import Any
 
 from cmsapi.sandbox.texts.markup import tokens
@@ -26,7 +28,7 @@ _CLOSINGS = (
 _SECTIONS = ("What it is", "How to choose", "What it costs", "Mistakes to avoid", "Where to go from here")
 _QUALIFIERS = ("best", "cheap", "beginner", "how to choose", "reviews of", "alternatives to", "care for", "repair of")
 _ENDINGS = ("", " at home", " in winter", " for women", " for men", " on a budget", " near me", " explained")
-_ENOUGH_WORDS = 600
+_ENOUGH_WORDS = 1800
 
 
 def write_article(rng: random.Random, phrase: str, title: str, *, fact_checks: bool) -> str:
@@ -35,7 +37,7 @@ def write_article(rng: random.Random, phrase: str, title: str, *, fact_checks: b
     parts = [f"<h1>{html.escape(title)}</h1>", "<!-- generated draft: read before publishing -->"]
     for section in _SECTIONS:
         parts.append(f"<h2>{section}</h2>")
-        for _ in range(3):
+        for _ in range(rng.randint(1, 4)):
             sentences = [_sentence(rng, subject) for _ in range(4)]
             if fact_checks:
                 sentences[1] = f'<mark data-fact-check="to verify">{sentences[1]}</mark>'
@@ -63,7 +65,8 @@ def score(phrase: str, title: str, markup: str) -> int:
     if not text.strip():
         return 0
     length = min(1.0, len(text.split()) / _ENOUGH_WORDS)
-    fits: list[float] = [min(1.0, line["count"] / line["recommended"]) for line in recommendations(phrase, markup)]
+    # The first times count most.
+    fits = [math.sqrt(min(1.0, line["count"] / line["recommended"])) for line in recommendations(phrase, markup)]
     named = 1.0 if phrase.casefold() in title.casefold() else 0.0
     return round(100 * (0.4 * length + 0.5 * sum(fits) / max(1, len(fits)) + 0.1 * named))
 
@@ -72,7 +75,12 @@ def recommendations(phrase: str, markup: str) -> list[dict[str, Any]]:
     """Return how often each word of a phrase occurs and how often it should."""
     text = _text(markup).casefold()
     terms = dict.fromkeys(phrase.casefold().split()[:20])
-    return [{"term": term, "count": text.count(term), "recommended": 5} for term in terms]
+    return [{"term": term, "count": text.count(term), "recommended": _recommended(term)} for term in terms]
+
+
+def _recommended(term: str) -> int:
+    """Return how often a word should occur: as with a real service, that differs from word to word."""
+    return 30 + zlib.crc32(term.encode()) % 300
 
 
 def _text(markup: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,28 @@ async def test_cells_await_without_a_context(tmp_path: Path) -> None:
     assert "<table>" in shown(limit)["text/html"]
     assert "image/png" in shown(figure)
     assert closed.outputs == []
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_a_program_that_runs_notebooks_sees_lines_while_a_cell_runs(tmp_path: Path) -> None:
+    """With CMSAPI_LOG a fan-out writes lines of its progress, which `papermill --log-output` shows."""
+    source = f"import os\nos.environ['CMSAPI_LOG'] = 'info'\n{CELLS[0].replace('Fixed(0.1)', 'Fixed(11)')}"
+    run = "outcomes = client.jobs.map(client.keywords.analyze, box.keyword_ids[:3])\nlen([o async for o in outcomes])"
+    cells = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in (source, run, CELLS[-1])]
+    text = json.dumps(
+        {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [{**NEW, **each} for each in cells]}
+    )
+    notebook: Any = nbformat.reads(text, 4)  # type: ignore[no-untyped-call]  # it has no types
+    runner = NotebookClient(
+        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    await runner.async_execute()
+    said = "".join(output.text for output in notebook.cells[1].outputs if output.get("name") == "stderr")
+    assert re.search(r"jobs\.progress finished=0 .*total=3", said)
+    assert re.search(r"jobs\.progress finished=3 .*total=3", said)
+    assert said.count("request.finished") > 3
 
 
 class Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from IPython.utils.capture import RichOutput, capture_output
 from traitlets.config import Config
 
 import cmsapi
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fixed, Limits, Sandbox
 
 pytestmark = pytest.mark.looptime
 
@@ -84,6 +85,40 @@ async def test_a_shown_fan_out_is_followed_to_its_end(shell: Any, sandbox: Sandb
     assert "3 of 3 finished" in shown[-1][1]
     assert all(outcome.job is not None and str(outcome.job.name) in shown[-1][1] for outcome in results)
     assert later.outputs == []
+
+
+async def test_a_large_fan_out_shows_failures_first_and_counts_the_rest() -> None:
+    """Failed items come first, then running ones; those without a row are counted, and times count from now."""
+    sandbox = Sandbox(keywords=61, durations=Fixed(600))
+    client = cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
+    async with client, client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=40) as outcomes:
+        taken = asyncio.ensure_future(anext(outcomes))
+        await asyncio.sleep(1)
+        for place, keyword_id in enumerate(sandbox.keyword_ids[:10]):
+            sandbox.finish(keyword_id, "failed" if place < 3 else "success")
+        await asyncio.sleep(60)
+        page = outcomes._repr_html_()
+        await taken
+    states = re.findall(r"<td[^>]*>(failed|running|review|launching|finished|waiting)\b", page)
+    assert states[:3] == ["failed"] * 3
+    assert set(states[3:]) == {"running"}
+    assert len(states) == 20
+    assert re.search(r"… and 41 more: \d+ running, 7 finished, \d+ waiting", page)
+    assert "UTC" not in page
+    assert re.search(r">in \d:\d\d<", page)
+
+
+async def test_a_failure_stays_in_the_table() -> None:
+    """Hundreds of later ends do not push a failed item out of the rows."""
+    sandbox = Sandbox(keywords=150, durations=Fixed(1), limits=Limits.unlimited())
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    unlimited = cmsapi.RateLimits.unlimited()
+    client = cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, limits=unlimited)
+    async with client, client.jobs.map(client.keywords.analyze, sandbox.keyword_ids) as outcomes:
+        assert len([outcome async for outcome in outcomes]) == 150
+        page = outcomes._repr_html_()
+    assert page.count(">failed") == 1
+    assert "… and 130 more: 130 finished" in page
 
 
 async def test_a_shown_job_fills_in(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:

@@ -44,11 +44,17 @@ async def test_a_finished_row_is_done(outcome: Literal["failed", "success"], sta
     assert row["name"] == job.name
 
 
-def test_rows_come_in_the_order_of_their_states() -> None:
-    """What waits comes before what runs, and what runs before what has ended."""
+def test_rows_come_in_the_order_in_which_they_need_a_person() -> None:
+    """What failed comes first, then what runs, then what is finished, and what waits last."""
     rows = [ItemStatus(item=state, label=state, state=state) for state in reversed(ItemState)]
-    assert [row.state for row in drawing.in_order(rows)] == list(ItemState)
-    assert list(ItemState)[:3] == ["waiting", "launching", "running"]
+    assert [row.state for row in drawing.in_order(rows)] == [
+        "failed",
+        "review",
+        "running",
+        "launching",
+        "finished",
+        "waiting",
+    ]
 
 
 def test_names_cannot_colour_a_terminal_or_a_page() -> None:

@@ -166,3 +166,12 @@ async def test_a_deleted_content_is_gone(box: Sandbox, call: Caller) -> None:
     assert ((answer := await call("DELETE", path)).status, answer.body) == (200, b"null")
     assert (await call("GET", path)).status == 404
     assert (await call("DELETE", path)).status == 404
+
+
+async def test_scores_spread(box: Sandbox, call: Caller) -> None:
+    """The texts of a sandbox are of different worth: neither all perfect nor in two groups."""
+    found = (await call.get(f"/v1/workspaces/{box.workspace_id}/contents"))["data"]
+    scores = [content["contentScore"] for content in found if content["contentScore"]]
+    assert len(set(scores)) >= 4
+    assert max(scores) < 95
+    assert max(scores) - min(scores) > 10
