@@ -18,16 +18,20 @@ _PASSED_ON: contextvars.ContextVar[Line | None] = contextvars.ContextVar("cmsapi
 @contextlib.contextmanager
 def passed_on() -> Iterator[None]:
     """Let what another thread does in this context warn at the line of this thread's caller."""
-    token = _PASSED_ON.set(_line())
+    token = _PASSED_ON.set(_line_of_stack())
     try:
         yield
     finally:
         _PASSED_ON.reset(token)
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user's program."""
-    line = _PASSED_ON.get() or _line()
+def user_line() -> Line | None:
+    """Return the line of the user's program that has called this package; None where Python itself has."""
+    return _PASSED_ON.get() or _line_of_stack()
+
+
+def warn(message: str, category: type[Warning], line: Line | None) -> None:
+    """Warn at a line of the user's program."""
     if line is None:
         warnings.warn(message, category, stacklevel=2)
         return
@@ -37,7 +41,7 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn_explicit(message, category, file, number, names.get("__name__", file), registry)
 
 
-def _line() -> Line | None:
+def _line_of_stack() -> Line | None:
     """Return the first line up the stack that is neither of this package nor of what runs it."""
     frame = inspect.currentframe()
     while frame is not None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import python_name
-from cmsapi.user_line import warn
+from cmsapi.user_line import user_line, warn
 
 # Items of a list that are enough to tell whether its identifiers have a common prefix.
 _SAMPLE = 20
@@ -68,6 +68,7 @@ class IdentifierPrefixes:
             f"`{python_name(parameter)}` is {excerpt(identifier)}, but in earlier answers each identifier that begins "
             f"with '{prefix}_' was a `{python_name(other)}`. The request is sent all the same.",
             IdentifierWarning,
+            user_line(),
         )
         # Not before: where the warning is an error, each such request is refused.
         self._warned.add((parameter, prefix))

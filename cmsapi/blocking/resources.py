@@ -397,7 +397,8 @@ class Keywords(Mirror, of=AsyncKeywords):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         return self._call("analyze", keyword_id)
 
@@ -469,7 +470,8 @@ class Prompts(Mirror, of=AsyncPrompts):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         return self._call("analyze", prompt_id)
 
@@ -591,7 +593,8 @@ class ContentIdeaSearches(Mirror, of=AsyncContentIdeaSearches):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         return self._call("search", workspace_id, keyword)
 

@@ -24,7 +24,7 @@
     │  ├─ JobDetachedError                 UnknownJobStateError
     │  ├─ JobWaitTimeoutError(TimeoutError)  this waiter's patience only; the job goes on
     │  └─ LaunchUnknownError               the launch may have happened: .evidence
-    ├─ OutOfCreditsError                   the allowed or the available credits are spent: nothing was sent
+    ├─ OutOfCreditsError                   the allowed or the available credits are spent: nothing was charged
     ├─ EditConflictError                   an optimistic edit gave up: .base .current
     ├─ StateError                          the shared state cannot be reached, read or written
     └─ LeaseLostError                      another process has taken over the job

@@ -74,7 +74,7 @@ class LaunchUnknownError(JobError):
 
 
 class OutOfCreditsError(CMSError):
-    """Report that `max_credits` is spent, or that no credits are left; nothing was sent."""
+    """Report that `max_credits` is spent, or that the service has no credits left; nothing was launched or charged."""
 
 
 class EditConflictError(CMSError):

@@ -32,7 +32,8 @@ class ContentIdeaSearches(Resource):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         target = text("keyword", keyword)
         path, body = {"workspaceId": workspace_id}, {"keyword": target}

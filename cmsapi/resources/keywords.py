@@ -86,7 +86,8 @@ class Keywords(Resource):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         target = text("keyword_id", keyword_id)
         path = {"keywordId": target}

@@ -49,7 +49,8 @@ class Prompts(Resource):
 
         Raises:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because no credits are left.
+            OutOfCreditsError: The service says that no credits are left.
+            ConflictError: The service refuses for another reason.
         """
         target = text("prompt_id", prompt_id)
         return await self._open_launcher().launch(

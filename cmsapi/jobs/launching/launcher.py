@@ -20,10 +20,11 @@ from typing import Any
 
 from cmsapi.api.arguments import function
 from cmsapi.config import LaunchPolicy
-from cmsapi.errors import ClientClosedError, CMSError, DeadlineError, JobError, LaunchUnknownError
+from cmsapi.errors import APIError, ClientClosedError, CMSError, DeadlineError, JobError, LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.books import Books
+from cmsapi.jobs.launching.empty import is_about_credits, out_of_credits
 from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -54,7 +55,8 @@ class Launcher:
             LaunchUnknownError: It was sent, and it could not be found out (in time) whether it happened.
             StateError: It could not be written down; nothing was sent.
             LeaseLostError: This process stood still, and another one has taken the launch over; nothing was sent.
-            OutOfCreditsError: The credits that the policy allows are spent; nothing was sent.
+            OutOfCreditsError: The credits that the policy allows are spent, and nothing was sent; or the service says
+                that none are left.
             DeadlineError: The deadline is over; nothing was sent.
             JobError: The policy forbids a second launch, it has other settings than the one under way, or it was sent
                 as often as the settings allow and certainly never happened.
@@ -64,7 +66,13 @@ class Launcher:
         if on_review is not None:
             function("on_review", on_review)
         hooks = self.poller.hooks
-        job, _ = await (self._observed(request) if hooks.wants(LaunchFinished.level) else self._in_time(request))
+        try:
+            job, _ = await (self._observed(request) if hooks.wants(LaunchFinished.level) else self._in_time(request))
+        except APIError as error:
+            # A fan-out finds out itself whether its next launches can be paid.
+            if PURPOSE.get() is None and is_about_credits(error):
+                raise await out_of_credits(request, error, self.poller.poll_settings) from error
+            raise
         handle = job_of(job, self.poller)
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)

@@ -495,8 +495,9 @@ async def test_a_429_is_repeated() -> None:
 
 @pytest.mark.parametrize("refused", [409, 422])
 async def test_refusals_are_the_services_own(refused: Any) -> None:
-    """Without a completed analysis or without credits, the service's error comes unchanged, after one request."""
-    error = cmsapi.ConflictError if refused == 409 else cmsapi.ValidationError
+    """Without a completed analysis the service's error comes unchanged; without credits the error says what is left."""
+    error: type[cmsapi.CMSError] = cmsapi.ConflictError if refused == 409 else cmsapi.ValidationError
+    empty = r"credits left\. The balance is 0\. Nothing was launched or charged\. Credits are bought in"
     behaviour = Behaviour(refused_launch=refused)
     sandbox = box(30.0, behaviour=behaviour, credits=Credits(analysis=0, content_ideas_searches=0))
     async with client_of(sandbox) as client:
@@ -504,14 +505,14 @@ async def test_refusals_are_the_services_own(refused: Any) -> None:
         with pytest.raises(error, match="no completed analysis"):
             await client.contents.generate(draft.id)
         for kind in ("keyword_analysis", "prompt_analysis", "idea_search"):
-            with pytest.raises(error, match="credits left"):
+            with pytest.raises(cmsapi.OutOfCreditsError, match=empty):
                 await LAUNCHES[kind][1](client, sandbox)
         sandbox.set_credits(ai_writing=0)
-        with pytest.raises(error, match="credits left"):
+        with pytest.raises(cmsapi.OutOfCreditsError, match=empty):
             await client.contents.generate(sandbox.content_ids[0])
         sandbox.set_credits(analysis=1)
         await (await client.keywords.analyze(sandbox.keyword_ids[0]))
-        with pytest.raises(error, match="credits left"):
+        with pytest.raises(cmsapi.OutOfCreditsError, match=empty):
             await client.keywords.analyze(sandbox.keyword_ids[1])
 
 
