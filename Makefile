@@ -29,7 +29,7 @@ EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo: $(READY) ## Show the main job on a sandbox on this machine: no account, half a minute
+demo: $(READY) ## Show the main job on a sandbox on this machine: no account, half a minute, two minutes the first time
 	@$(BIN)/cmsapi demo
 
 first: $(READY) ## Run the first program of the README as a newcomer does: seconds, in real time

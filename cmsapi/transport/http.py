@@ -15,6 +15,7 @@ from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.message import Headers, Request, Response
 from cmsapi.transport.connecting import no_answer, no_connection
+from cmsapi.user_line import user_line, warn
 
 if TYPE_CHECKING:
     import aiohttp
@@ -208,6 +209,17 @@ class _Pool:
         self.own: bool = given is None
         self._trust_env = trust_env
         self._closed = False
+        self._made_at = user_line()
+
+    def __del__(self) -> None:
+        # Without a session no connection was opened.
+        if self.own and self._session is not None and not self._session.closed:
+            warn(
+                "The client that this line made was not closed, and its connections stay open. Its jobs go on at the "
+                "service, and nothing is lost. Use `async with cmsapi.Client() as client`, or `await client.aclose()`.",
+                ResourceWarning,
+                self._made_at,
+            )
 
     def session(self) -> aiohttp.ClientSession:
         if self._closed or (self._session is not None and self._session.closed):

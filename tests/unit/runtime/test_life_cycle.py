@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -101,6 +102,29 @@ async def test_a_client_that_is_forgotten_warns() -> None:
             await asyncio.sleep(0.05)
     assert {category for category, _ in heard} == {ResourceWarning}
     assert KEY not in f"{heard} {unheard}"
+
+
+@pytest.mark.enable_socket
+async def test_a_client_that_was_not_closed_is_named_by_its_line() -> None:
+    """A warning points to the line that made the client, and says how to close it."""
+    heard: list[tuple[str, str, int]] = []
+
+    async def use(url: str) -> None:
+        client = cmsapi.Client(KEY, base_url=url)
+        await client.request("GET", "/v1/me")
+
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    async with RawServer(http()) as server:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = lambda message, _, file, line, *__: heard.append((str(message), file, line))
+            await use(server.url)
+            gc.collect()
+            await asyncio.sleep(0.05)
+    (told,) = [each for each in heard if "was not closed" in each[0]]
+    _, first = inspect.getsourcelines(use)
+    assert told[1:] == (__file__, first + 1)
+    assert "Use `async with cmsapi.Client() as client`, or `await client.aclose()`." in told[0]
 
 
 @pytest.mark.looptime
