@@ -234,8 +234,8 @@ class Plan(Next):
     requests: int = Field(description="Requests that launches, polls and results take.")
     requests_left: int | None = Field(description="Requests that the hour admits for them; null without a limit.")
     fits_this_hour: bool = Field(description="Whether they fit; if not, the rest waits for later hours.")
-    seconds: float = Field(description="Seconds until about the last result.")
-    seconds_range: tuple[float, float] = Field(description="Fewest and most seconds, in nine of ten cases.")
+    seconds: int = Field(description="Seconds until about the last result.")
+    seconds_range: tuple[int, int] = Field(description="Fewest and most seconds, in nine of ten cases.")
     basis: str = Field(description="What the durations rest on.")
     guesses: list[str] = Field(description="What rests on a guess, each with the reason.")
 
@@ -249,7 +249,7 @@ class JobLine(Answer):
     token: str = Field(description="Names the job for wait_for_jobs, also after a restart; it is no secret.")
     state: str = Field(description="running, review, succeeded, failed, superseded, vanished or unknown.")
     done: bool
-    elapsed: float = Field(description="Seconds since the launch.")
+    elapsed: int = Field(description="Seconds since the launch.")
     expected_end: datetime | None
     keyword: KeywordLine | None = Field(None, description="Result of a keyword analysis.")
     ideas: Ideas | None = Field(None, description="Result of an idea search.")

@@ -14,11 +14,13 @@ from cmsapi.mcp.launching import LaunchingTools, PlanningTools
 from cmsapi.mcp.lines import content_document
 from cmsapi.mcp.reading import ReadingTools
 from cmsapi.mcp.waiting import DecidingTools, WaitingTools
-from cmsapi.mcp.wording import Effect, as_resource, as_tool
+from cmsapi.mcp.wording import Effect, as_resource, as_tool, wrong_arguments
 
 with needs("mcp"):
-    from mcp.server.mcpserver import MCPServer
-    from mcp.types import ToolAnnotations
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+    from pydantic import ValidationError
 
 _ABOUT = (
     "The Content Marketing Service: workspaces with contents, pages and keywords. Analyses, idea searches and "
@@ -37,6 +39,25 @@ _LAUNCHES = (
 
 
 _SANDBOX = "It is a sandbox on this machine: nothing is real, and no real credit is spent."
+
+
+class _Server(MCPServer[Any]):
+    """Serve tools whose wrong arguments are told in words of ours."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool by its name.
+
+        Raises:
+            ToolError: There is no such tool, an argument is wrong, or the tool failed.
+        """
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(wrong_arguments(error.__cause__)) from None
+            raise
 
 
 def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool = False) -> MCPServer[Any]:
@@ -58,7 +79,7 @@ def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool =
             await launches.aclose()
 
     rules = _LAUNCHES.format(credits=counted(max_credits, "credit")) if max_credits else _READS_ONLY
-    server: MCPServer[Any] = MCPServer(
+    server = _Server(
         "cmsapi",
         title="Content Marketing Service",
         instructions=" ".join([_ABOUT, *([_SANDBOX] if sandbox else []), rules]),

@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, TypeVar
 
 import cmsapi
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.extras import needs
 
 with needs("mcp"):
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+    from pydantic import ValidationError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +43,9 @@ _REPLACEMENTS = [
     )
 ]
 
+# How pydantic begins what must be true of a value.
+_MUST = "Input should be "
+_ENDS_OF_SENTENCES = (".", "!", "?", ":")
 # How jobs that were paid for end without a result.
 _ENDS = (
     cmsapi.JobFailedError,
@@ -61,7 +66,23 @@ def reworded(text: str) -> str:
 def told(error: BaseException) -> str:
     """Return the message and the notes of an error for an assistant."""
     text = reworded("\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return f"{type(error).__name__}: {text}"
+    # What it means for money follows, as a sentence of its own.
+    return f"{type(error).__name__}: {text}{'' if text.endswith(_ENDS_OF_SENTENCES) else '.'}"
+
+
+def wrong_arguments(error: ValidationError) -> str:
+    """Return the message for arguments that do not fit the schema of a tool."""
+    wrong = []
+    for each in error.errors(include_url=False):
+        name = ".".join(map(str, each["loc"]))
+        said, given = each["msg"], excerpt(each["input"])
+        if each["type"] == "missing":
+            wrong.append(f"`{name}` is missing.")
+        elif (must := said.removeprefix(_MUST)) != said:
+            wrong.append(f"`{name}` must be {must}, got {given}.")
+        else:
+            wrong.append(f"`{name}`: {said}, got {given}.")
+    return f"{' '.join(wrong)} The schema of the tool says what it takes. Nothing was sent or charged."
 
 
 def money(error: BaseException, effect: Effect) -> str:

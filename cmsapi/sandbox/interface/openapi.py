@@ -61,7 +61,7 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
     """
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, routes)
     paths["/health"] = {"get": _public("health", "Report that the service is up", _json(ref("Health")))}
     paths["/openapi.json"] = {"get": _public("openapi", "Describe the interface as OpenAPI", _json(ref("Description")))}
     html = {"text/html": {"schema": STRING}}
@@ -106,7 +106,7 @@ def _tag(route: Route) -> str:
     return descriptions.tag(route.template)
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, routes: Iterable[Route]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": route.name,
         "tags": [descriptions.title(_tag(route))],
@@ -116,6 +116,8 @@ def _operation(route: Route) -> dict[str, Any]:
         + [parameters.query(name) for name in route.query],
         "responses": {**_successes(route), **_refusals(route)},
     }
+    if links := _links(route, routes):
+        described["responses"][str(route.status)]["links"] = links
     if route.body is not None:
         described["requestBody"] = {"required": not route.optional_body, "content": _body(route.body)}
     return described
@@ -139,6 +141,35 @@ def _successes(route: Route) -> dict[str, Any]:
     name, schema = _answer(route.answers)
     content = {"application/json": {"schema": ref(name), "example": example(schema, _COMPONENTS)}}
     return {str(route.status): {"description": _MEANINGS[route.status], "headers": headers, "content": content}}
+
+
+def _links(route: Route, routes: Iterable[Route]) -> dict[str, Any]:
+    """Say which operations take the identifier that a creation answers with, or show what a launch works on."""
+    if route.answers is None or route.status not in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
+        return {}
+    created = f"{route.answers[0].lower()}{route.answers[1:]}Id"
+    links = {
+        each.name: _link(each, created, "$response.body#/id")
+        for each in routes
+        if each.parameters == [created] and each.parameters != route.parameters
+    }
+    if links:
+        return links
+    # What is launched has no path of its own: it is polled at its target, or below it.
+    return {
+        each.name: _link(each, name, f"$request.path.{name}")
+        for each in routes
+        for name in route.parameters
+        if each.method == "GET" and each.parameters == route.parameters and " of " not in str(each.answers)
+    }
+
+
+def _link(route: Route, parameter: str, value: str) -> dict[str, Any]:
+    return {
+        "operationId": route.name,
+        "parameters": {parameter: value},
+        "description": descriptions.summary(route.handler),
+    }
 
 
 def _answer(answers: str) -> tuple[str, Schema]:

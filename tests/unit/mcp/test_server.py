@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -77,3 +78,30 @@ async def test_clients_of_older_versions_are_served(client: cmsapi.Client, sandb
         assert waited["jobs"][0]["state"] == "succeeded"
         assert assistant.told[-1] == (1, 1, "1 of 1 jobs finished")
         assert "Money:" in await assistant.refused("get_content", content_id="cnt_none")
+
+
+async def test_wrong_arguments_are_told_in_our_words(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """The message names each argument, what it must be and what was given, without an address; nothing is sent."""
+    async with assisted(client) as assistant:
+        seen = len(sandbox.ledger)
+        missing = await assistant.refused("get_keyword")
+        wrong = await assistant.refused("plan_jobs", kind="keyword_analysis", count="many")
+        other = await assistant.refused("plan_jobs", kind="analysis", count=1)
+        assert len(sandbox.ledger) == seen
+    assert missing.startswith("`keyword_id` is missing. The schema of the tool says")
+    assert "`count` must be a valid integer" in wrong
+    assert "got 'many'." in wrong
+    assert "`kind` must be 'keyword_analysis', " in other
+    for said in (missing, wrong, other):
+        assert said.endswith("Nothing was sent or charged.")
+        assert "pydantic" not in said
+        assert "http" not in said
+
+
+async def test_an_error_and_its_price_are_sentences(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """The request id ends before the sentence about money begins, and numbers have no fractions of seconds."""
+    async with assisted(client, max_credits=3) as assistant:
+        said = await assistant.refused("analyze_keywords", keyword_ids=["kwd_0"])
+        assert re.search(r"Request id: \w+\. Nothing was charged for it\.", said)
+        plan = await assistant.call("plan_jobs", kind="keyword_analysis", count=7)
+        assert all(isinstance(each, int) for each in (plan["seconds"], *plan["seconds_range"]))

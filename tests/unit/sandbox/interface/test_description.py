@@ -110,3 +110,24 @@ def test_names_do_not_clash() -> None:
     for operation in OPERATIONS.values():
         names = [re.sub(r"\W", "", parameter["name"]).lower() for parameter in operation.get("parameters", ())]
         assert len(set(names)) == len(names)
+
+
+def test_creations_link_to_what_takes_their_identifiers() -> None:
+    """A generated client and a tester find by the links which operations go on with an answer."""
+    paths = document()["paths"]
+    answers = {
+        each["operationId"]: answer
+        for path in paths.values()
+        for each in path.values()
+        for status, answer in each["responses"].items()
+        if status in ("201", "202")
+    }
+    links = {name: answer.get("links", {}) for name, answer in answers.items()}
+    assert links["create_content"]["generate_content"]["parameters"] == {"contentId": "$response.body#/id"}
+    assert links["start_content_idea_search"].keys() == {"get_content_idea_search", "list_content_ideas"}
+    assert links["create_folder"].keys() == {"delete_folder"}
+    assert links["analyze_keyword"]["get_keyword"]["parameters"] == {"keywordId": "$request.path.keywordId"}
+    assert "get_generation" in links["generate_content"]
+    assert all(links.values()), links
+    known = {each["operationId"] for path in paths.values() for each in path.values()}
+    assert {link["operationId"] for each in links.values() for link in each.values()} <= known
