@@ -30,6 +30,7 @@ _REPLACEMENTS = [
         (r"`?client\.contents\.get\b`?", "get_content"),
         (r"`?client\.keywords\.get\b`?", "get_keyword"),
         (r"`?client\.credit_usages(?:\.list\([^)]*\))?`?", "report_credits"),
+        (r"`client\.me\(\)` shows the balances", "show_account shows the balances"),
         (r" If the service has another one, use Client\(.*?\)\)\.", " `cmsapi doctor` shows whether it is."),
         (r" Check the candidates, then use Client\(.*?\)\)\.", ""),
         (r", or launch with LaunchPolicy\(dedupe='allow'\)", ""),

@@ -216,7 +216,7 @@ class _Pool:
         if self.own and self._session is not None and not self._session.closed:
             warn(
                 "The client that this line made was not closed, and its connections stay open. Its jobs go on at the "
-                "service, and nothing is lost. Use `async with cmsapi.Client() as client`, or `await client.aclose()`.",
+                "service, and nothing is lost. Make it with `async with`, or end it with `aclose()`, which is awaited.",
                 ResourceWarning,
                 self._made_at,
             )

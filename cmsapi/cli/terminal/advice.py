@@ -39,6 +39,7 @@ _REPLACEMENTS = [
         # Only a generation can be superseded.
         (r"client\.jobs\.watch\('\w+', '([^']*)'\) follows", r"cmsapi contents show \1 shows"),
         (r"wait again with a longer `timeout`, or keep its token, .*", "wait again with a longer --timeout."),
+        (r"`client\.me\(\)` shows the balances", "cmsapi me shows the balances"),
         (r"client\.jobs\.attach\('?([^')]*)'?\)", r"cmsapi jobs watch \1"),
         (r"client\.contents\.review\('([^']*)'\)", r"cmsapi contents review \1"),
         (r"\bLaunchPolicy\(max_credits=\)", "--max-credits"),

@@ -124,7 +124,7 @@ async def test_a_client_that_was_not_closed_is_named_by_its_line() -> None:
     (told,) = [each for each in heard if "was not closed" in each[0]]
     _, first = inspect.getsourcelines(use)
     assert told[1:] == (__file__, first + 1)
-    assert "Use `async with cmsapi.Client() as client`, or `await client.aclose()`." in told[0]
+    assert "Make it with `async with`, or end it with `aclose()`" in told[0]
 
 
 @pytest.mark.looptime
