@@ -55,6 +55,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/launching/books": (
         *_LAUNCHES,
         "jobs/launching/test_books",
+        "jobs/launching/test_odd_books",
         "jobs/launching/test_reconcile",
         "jobs/launching/test_proof",
     ),

@@ -144,6 +144,21 @@ def test_the_usages_that_lead_to_a_balance(balance: int, whole: bool, number: in
     assert (None if found is None else len(found[0])) == number
 
 
+@pytest.mark.parametrize(
+    ("then", "reaches"),
+    # One more usage than was spent: it shows what the balance was before.
+    [(7, True), (8, True), (9, True), (10, False)],
+)
+def test_how_far_back_usages_lead(then: int, reaches: bool) -> None:
+    """Usages lead back to a balance when all but the oldest of them add up to what left since."""
+    usages = tuple(usage(left) for left in (7, 8, 9))
+    assert Reading(1, 0.0, 0.0, 7, usages).reaches(then) is reaches
+    # There are no more, the balance is not shown, or they cannot be counted: no further page helps.
+    assert Reading(1, 0.0, 0.0, 7, usages, whole=True).reaches(then)
+    assert Reading(1, 0.0, 0.0, None, usages).reaches(then)
+    assert Reading(1, 0.0, 0.0, 7, None).reaches(then)
+
+
 def test_usages_that_do_not_add_up() -> None:
     """A balance that has risen, or that fell by less than a usage, is reached by none."""
     usages = (usage(8, amount=2), usage(10))
