@@ -62,7 +62,7 @@ def markdown(figures: dict[str, Any]) -> str:
         "a second",
         "of the rate possible",
         "by process",
-        "exchanges a request",
+        "takes a request",
     ]
     rows = [
         [
@@ -72,7 +72,7 @@ def markdown(figures: dict[str, Any]) -> str:
             f"{run.requests / run.seconds:.2f}",
             f"{run.requests / run.seconds / run.possible:.0%}",
             " · ".join(str(each) for each in run.by_process),
-            f"{run.exchanges / run.requests:.2f}",
+            f"{run.takes / run.requests:.2f}",
         ]
         for name, run in figures["runs"].items()
     ]

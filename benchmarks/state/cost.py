@@ -17,12 +17,12 @@ from pathlib import Path
 
 import redis.asyncio as redis
 
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from tests.support.exchanges import exchange
+from tests.support.taking import taken
 
 Operation = Callable[[], Awaitable[object]]
 
@@ -35,23 +35,16 @@ _HOUR_OF = 1000
 def operations(state: State) -> dict[str, Operation]:
     """Name what a launch and a request do with a state."""
     numbers = itertools.count(1)
-    # Nothing is refused: each exchange settles one request and takes the next.
+    # Nothing is refused: each take settles one request and takes the next.
     unlimited = AccountLimits(per_second=None, per_hour=None)
     limited = AccountLimits(per_second=20, per_hour=_HOUR_OF)
     held: list[Lease] = []
 
     async def settle() -> object:
-        return await exchange(
-            state,
-            "unlimited",
-            unlimited,
-            PermitRequest(holder="a", number=next(numbers), settled=(0.0,), answered=True, want=1),
-        )
+        return await taken(state, "unlimited", unlimited, Take(process="a", settled=(0.0,), answered=True, want=1))
 
     async def refused() -> object:
-        return await exchange(
-            state, "limited", limited, PermitRequest(holder="a", number=next(numbers), held=20, want=1)
-        )
+        return await taken(state, "limited", limited, Take(process="a", open=20, want=1))
 
     async def begin() -> object:
         held.append(Lease("scope", f"key {next(numbers)}"))
@@ -70,8 +63,8 @@ def operations(state: State) -> dict[str, Operation]:
         return await state.heartbeat("scope")
 
     return {
-        "exchange: settle one request, take a permit": settle,
-        "exchange that gives nothing": refused,
+        "take: settle one request, get a permit": settle,
+        "take of a full hour that gives nothing": refused,
         "begin (intent)": begin,
         "keep (before the POST)": keep,
         "update (bind)": update,
@@ -147,8 +140,7 @@ async def on_sqlite(directory: Path) -> dict[str, float]:
 
 
 async def full_hour(state: State) -> None:
-    """Fill the hour of the account whose exchanges give nothing, and the second."""
-    unlimited = AccountLimits(per_second=None, per_hour=None)
-    for number in range(_HOUR_OF // 20):
-        request = PermitRequest(holder="b", number=number + 1, settled=(1.0,) * 20, answered=True)
-        await exchange(state, "limited", unlimited, request)
+    """Fill the hour of the account whose takes give nothing."""
+    limited = AccountLimits(per_second=20, per_hour=_HOUR_OF)
+    settled = tuple(float(number) for number in range(_HOUR_OF))
+    await taken(state, "limited", limited, Take(process="b", settled=settled, answered=True))

@@ -26,7 +26,7 @@ class Saturation:
         seconds: From the first to the last arrival.
         possible: Requests a second that the limit of the second admits with these round trips.
         by_process: Requests answered, process by process.
-        exchanges: Exchanges with the state, all told.
+        takes: Takes from the state, all told.
     """
 
     refused: int
@@ -34,7 +34,7 @@ class Saturation:
     seconds: float
     possible: float
     by_process: tuple[int, ...]
-    exchanges: int
+    takes: int
 
 
 async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float, float] = (0.0, 0.0)) -> Saturation:
@@ -58,5 +58,5 @@ async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float
             seconds=arrivals[-1] - arrivals[0],
             possible=20 / (1 + sum(latency)),
             by_process=tuple(each["answered"] for each in said),
-            exchanges=sum(each["exchanges"] for each in said),
+            takes=sum(each["takes"] for each in said),
         )

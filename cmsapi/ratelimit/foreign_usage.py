@@ -58,6 +58,10 @@ class ForeignUsage:
             self.count -= 1
             self.oldest_leaves = math.inf
 
+    def shifted(self, later: float) -> ForeignUsage:
+        """Return the same by a clock that is ahead by so many seconds."""
+        return ForeignUsage(self.count, self.oldest_leaves + later, self.last_leaves + later)
+
     def leaving(self, until: float) -> int:
         """Return how many will have left the hour by then."""
         return self.count if until >= self.last_leaves else min(self.count, int(until >= self.oldest_leaves))

@@ -34,7 +34,6 @@ from cmsapi.ratelimit.timer import Timer
 
 if TYPE_CHECKING:
     from cmsapi.config import RateLimits
-    from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
 # A wait for quota that is longer than this is announced.
 LONG_WAIT = 5.0
@@ -67,7 +66,7 @@ Lane: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
 class LoopGroup:
     """Hold the windows that several limiters share, each on a loop of its own."""
 
-    windows: SlidingWindows | SharedWindows
+    windows: SlidingWindows
     #: Held while one of several limiters uses the windows: the loops may run in several threads.
     lock: threading.RLock = attrs.field(factory=threading.RLock)
     limiters: list[RateLimiter] = attrs.field(factory=list)
@@ -116,8 +115,8 @@ class LoopGroup:
 class RateLimiter:
     """Give permits to calls, one after another; a group is of limiters that take permits from the same windows."""
 
-    def __init__(self, windows: SlidingWindows | SharedWindows, group: LoopGroup | None = None) -> None:
-        self.windows: SlidingWindows | SharedWindows = windows
+    def __init__(self, windows: SlidingWindows, group: LoopGroup | None = None) -> None:
+        self.windows: SlidingWindows = windows
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self.loop.time
         # How many calls wait in all lanes.
@@ -279,8 +278,7 @@ class RateLimiter:
     def pause_left(self, now: float) -> float:
         """Return for how many seconds all calls of the key still pause, 0 when they do not."""
         with self._lock:
-            known, then = self.windows.figures(now)
-            return max(0.0, self.windows.paused_until - now, known.paused_until - then)
+            return max(0.0, self.windows.paused_until - now)
 
     def refused(self, permit: Permit) -> int:
         """Note that a request got a 429; return how many times in a row the service refused."""
@@ -311,10 +309,10 @@ class RateLimiter:
         """Tell which window makes a call wait that comes now (`"second"`, `"hour"` or `"pause"`), and why in words."""
         now, sparing = self.time(), priority is _SPARING
         with self._lock:
-            windows, then = self.windows.figures(now)
+            windows = self.windows
             if self.pause_left(now):
                 return "pause", "the service or the shared limits ask for a pause"
-            windows.advance(then)
+            windows.advance(now)
             if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
                 return "second", f"{self.queued} calls wait before it, and {windows.per_second:g} may leave in a second"
             others = f", {windows.foreign_usage.count} of them by others" if windows.foreign_usage.count else ""
@@ -328,7 +326,7 @@ class RateLimiter:
     @property
     def per_second(self) -> float:
         """Requests in any one second, infinity for no limit."""
-        return self.windows.figures(0.0)[0].per_second
+        return self.windows.per_second
 
     def free(self, now: float, within: float = 0.0) -> float:
         """Return how many requests of the hour neither the reserve nor waiting calls need; infinity without a limit.
@@ -339,22 +337,20 @@ class RateLimiter:
                 and to leave half of them all the same.
         """
         with self._lock:
-            windows, then = self.windows.figures(now)
-            free = windows.free(then) - self.queued
-            grown = self._foreign_growth.expected(windows.foreign_usage, then, within, hour=windows.log.hour)
+            windows = self.windows
+            free = windows.free(now) - self.queued
+            grown = self._foreign_growth.expected(windows.foreign_usage, now, within, hour=windows.log.hour)
             return free - min(grown, max(0.0, free / 2.0))
 
     def returning(self, now: float, within: float) -> int:
         """Return how many requests of the hour come back within so many seconds; those without an answer do not."""
         with self._lock:
-            windows, then = self.windows.figures(now)
-            return windows.returning(then, within)
+            return self.windows.returning(now, within)
 
     def first_return(self, now: float) -> float:
         """Return in how many seconds the first request of the hour comes back; infinity when an answer must tell."""
         with self._lock:
-            windows, then = self.windows.figures(now)
-            return windows.first_return(then)
+            return self.windows.first_return(now)
 
     def idle(self, now: float) -> bool:
         """Tell whether no call waits and no permit is out in either window."""
@@ -364,15 +360,15 @@ class RateLimiter:
     @property
     def remaining(self) -> int | None:
         """Requests that the hour admits, as of the last request; None for no limit."""
-        windows, _ = self.windows.figures(0.0)
+        windows = self.windows
         return max(0, int(windows.remaining)) if windows.per_hour != math.inf else None
 
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""
         with self._lock:
             now = self.time()
-            windows, then = self.windows.figures(now)
-            reset_in = windows.first_return(then)
+            windows = self.windows
+            reset_in = windows.first_return(now)
             return RateLimit(
                 limit=int(windows.per_hour) if windows.per_hour != math.inf else None,
                 remaining=self.remaining,

@@ -36,11 +36,7 @@ class Permit:
             request; as `lost`: there will be no answer, although the request may still arrive; or as `unsent`: nothing
             has left this machine.
         taken_at: When it was taken.
-        settled: How many own requests had settled then.
-        left: How many of those had left the hour.
     """
 
     stage: Stage = "taken"
     taken_at: float = attrs.field(init=False, repr=False)
-    settled: int = attrs.field(init=False, repr=False)
-    left: int = attrs.field(init=False, repr=False)

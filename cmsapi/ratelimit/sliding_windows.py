@@ -98,10 +98,12 @@ class SlidingWindows:
         self.unanswered: UnansweredRequests = UnansweredRequests()
         # The request that went out last in a silence, or as the first of all, while it is out.
         self._probe: Permit | None = None
-        self.per_second: float = math.inf
-        #: Requests in any hour as set here, and the part of them that is not taken sparingly.
+        #: Requests in any one second and in any hour as set here, and the part of the hour that is not taken sparingly.
+        self.set_per_second: float = math.inf
         self.own_limit: float = math.inf
         self._reserve_share = 0.0
+        # Requests in any one second for the time being, infinity for as many as are set.
+        self._most = math.inf
         self.tighten(per_second, per_hour, reserve)
         #: Whether an answer has shown what is left of the hour, or the first one need not be waited for.
         self.known: bool = not (first_alone and self.limited)
@@ -111,12 +113,17 @@ class SlidingWindows:
     @property
     def limited(self) -> bool:
         """Whether there is a limit at all."""
-        return min(self.per_second, self.own_limit) < math.inf
+        return min(self.set_per_second, self.own_limit) < math.inf
+
+    @property
+    def set_reserve(self) -> float | None:
+        """Requests of the hour as set here that are not taken sparingly, None without a limit."""
+        return self._reserve_share * self.own_limit if self.own_limit < math.inf else None
 
     def tighten(self, per_second: float | None, per_hour: float | None, reserve: float | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
         if per_second is not None:
-            self.per_second = min(self.per_second, per_second)
+            self.set_per_second = min(self.set_per_second, per_second)
         if per_hour is not None:
             self.own_limit = min(self.own_limit, per_hour)
             self._reserve_share = max(self._reserve_share, RESERVE if reserve is None else reserve / per_hour)
@@ -128,13 +135,19 @@ class SlidingWindows:
             self.service_limit = limit
             self._limit()
 
+    def keep_to(self, most: float) -> None:
+        """Allow no more requests in any one second for the time being; infinity ends that."""
+        self._most = most
+        self._limit()
+
     def _limit(self) -> None:
-        per_second, per_hour = self.per_second, min(self.own_limit, self.service_limit)
+        #: Requests in any one second and in any hour in force, infinity for no limit.
+        self.per_second: float = min(self.set_per_second, self._most)
+        self.per_hour: float = min(self.own_limit, self.service_limit)
+        per_second, per_hour = self.per_second, self.per_hour
         limited = per_second != math.inf
         parts = (SPARE, _PROBES, _BESIDE)
         self._spare, self._kept, self._beside = (int(per_second * part) if limited else 0 for part in parts)
-        #: Requests in any hour in force, infinity for no limit.
-        self.per_hour: float = per_hour
         limited = per_hour != math.inf
         #: Requests of the hour that are not taken sparingly.
         self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
@@ -145,57 +158,46 @@ class SlidingWindows:
         """Take a permit, if one is free; `sparing` leaves the reserves of both windows to others."""
         if self.room(now, sparing=sparing) <= 0:
             return False
+        self.take_freely(permit, now)
+        return True
+
+    def take_freely(self, permit: Permit, now: float) -> None:
+        """Take a permit that is known to be free."""
         lost = self.unanswered
         if not self.unsettled:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self.known:
             self._probe = permit
-        log = self.log
-        permit.taken_at, permit.left, permit.settled = now, log.left, log.total
-        self.unsettled += 1
-        if self.unsettled + log.total - log.left + self.foreign_usage.count >= self.per_hour:
-            # This one tries; another one only after it has settled.
-            self.tries_at = math.inf
-        return True
+        permit.taken_at = now
+        self.take_all(1)
 
-    def took(self, count: int) -> None:
-        """Note that so many permits were given to other processes."""
+    def take_all(self, count: int) -> None:
+        """Note that so many permits are out."""
         self.unsettled += count
         if count and self.remaining <= 0:
+            # This one tries an hour that is full by a lower limit; another one only after it has settled.
             self.tries_at = math.inf
 
     def room(self, now: float, *, sparing: bool = False) -> float:
         """Return how many permits are free; none, or less than none, when nothing may be taken."""
-        log, foreign, lost, spare = self.log, self.foreign_usage, self.unanswered, 0
-        # Here too, because as a rule there is nothing to do, and a call costs a twentieth of an acquire.
-        if now >= log.changes_at or foreign.count or lost.unvouched or lost.vouched:
-            self.advance(now)
-        out = self.unsettled + log.total - log.left
-        of_hour = self.per_hour - out - foreign.count
-        if sparing:
-            spare = self._spare
-            of_hour -= self.reserve
+        self.advance(now)
+        if self.probing(now):
+            return 0
+        of_hour = self.left(sparing=sparing)
         if of_hour <= 0:
             of_hour = 1 if now >= self.tries_at and self._full_by_lower_limit() else 0
-        room = self.per_second - out + log.before_second
-        if now >= lost.silent_from or not self.known:
-            room = self._room_of_probes(now, room)
-        room -= spare
-        if foreign.count:
-            room -= self._beside
-        # A call of `min` would cost a thirtieth of an acquire.
-        if room < of_hour:
-            return room
-        return of_hour
+        of_second = self._of_second(now) + self.unanswered.overdue(now)
+        return min(of_hour, of_second - self._kept_of_second(sparing=sparing))
 
-    def _room_of_probes(self, now: float, room: float) -> float:
-        """Return the room that the second has in a silence, or before the first answer."""
-        overdue = self.unanswered.overdue(now)
-        alone = overdue or room <= self._kept or not self.known
-        if alone and self._probe is not None:
-            return 0
-        return room + overdue
+    def probing(self, now: float) -> bool:
+        """Tell whether a probe is out that all others wait for: in a silence, or before the first answer."""
+        if self._probe is None or (now < self.unanswered.silent_from and self.known):
+            return False
+        return not self.known or self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._kept
+
+    def _of_second(self, now: float) -> float:
+        return self.per_second - self.unsettled - self.log.in_second(now)
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if only an answer can tell."""
@@ -204,7 +206,7 @@ class SlidingWindows:
         short = 1 - self.left(sparing=sparing)
         if short > 0:
             return min(self.hour_returns(int(short), now), self.unanswered.next_change(now), self._next_try(now))
-        return min(self.log.leaves_second(), self.unanswered.next_change(now))
+        return min(self.log.leaves_second(now), self.unanswered.next_change(now))
 
     # Ending
 
@@ -215,12 +217,11 @@ class SlidingWindows:
             self._probe = None
         lost = self.unanswered
         lost.silent_from = now + QUIET
-        if lost.unvouched or lost.vouched:
-            # What settled before this one comes first.
-            self.advance(now)
-            lost.vouch(permit.taken_at, now)
+        # What settled before this one comes first.
+        self.advance(now)
+        lost.vouch(permit.taken_at, now)
         if quota is not None:
-            self.observe(quota, permit.settled, permit.left, now, now)
+            self.observe(quota, permit.taken_at, now, now)
         self.unsettled -= 1
         self.settle(now)
 
@@ -239,13 +240,21 @@ class SlidingWindows:
     def settle(self, at: float) -> None:
         """Note that a request settled whose permit is not out any more."""
         self.log.add(at)
+        self.tried(at)
+
+    def tried(self, at: float) -> None:
+        """Note that one settled, which may be the one that tried an hour that is full by a lower limit."""
         if self.tries_at == math.inf:
             self.tries_at = at + self.tries_every
 
-    def observe(self, quota: Quota, settled: int, left: int, now: float, came_at: float) -> None:
+    def observe(self, quota: Quota, taken_at: float, now: float, came_at: float) -> None:
         """Learn from an answer what the service allows, and how much others use.
 
-        When its permit was taken, `settled` requests had settled, and `left` of them had left the hour.
+        Args:
+            quota: What the answer says.
+            taken_at: When the permit of its request was taken.
+            now: The time.
+            came_at: When the answer came.
         """
         if self.own_limit == math.inf:
             return
@@ -254,14 +263,22 @@ class SlidingWindows:
         self.tries_at = came_at + self.tries_every
         self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
-        at_least = counted - self.unsettled - (log.total - left)
+        at_least = counted - self.unsettled - log.between(taken_at - log.hour, now)
         if at_least > 0 or foreign.count:
             sure = log.hour * CERTAIN / HOUR
-            certainly_own = max(0, settled - log.before(now - sure))
+            certainly_own = log.between(now - sure, taken_at)
             own_leaves = log.leaves_hour() - log.hour + sure
             foreign.correct(
                 now, at_least, counted - certainly_own - 1, came_at + self.tries_every, own_leaves, hour=log.hour
             )
+
+    def learn(self, other: SlidingWindows, later: float = 0.0) -> None:
+        """Believe what answers said to other windows, whose clock is behind by so many seconds."""
+        self.known = self.known or other.known
+        self.obey_service(other.service_limit)
+        self.tries_at, self.tries_every = other.tries_at + later, other.tries_every
+        self.foreign_usage = other.foreign_usage.shifted(later)
+        self.paused_until = max(self.paused_until, other.paused_until + later)
 
     def pause(self, until: float) -> None:
         """Pause all calls until a time, after a 429."""
@@ -271,10 +288,6 @@ class SlidingWindows:
         """Do nothing: no other process has to be told of these windows."""
 
     # What is known of the limits
-
-    def figures(self, now: float) -> tuple[SlidingWindows, float]:
-        """Return the windows that know how much of the limits is used, and the time by their clock."""
-        return self, now
 
     @property
     def used(self) -> int:
@@ -292,8 +305,10 @@ class SlidingWindows:
 
     def burst(self, *, sparing: bool) -> float:
         """Return how many requests a second admits, without the part that calls leave which take sparingly."""
-        beside = self._beside if self.foreign_usage.count else 0
-        return self.per_second - beside - (self._spare if sparing else 0)
+        return self.per_second - self._kept_of_second(sparing=sparing)
+
+    def _kept_of_second(self, *, sparing: bool) -> int:
+        return (self._beside if self.foreign_usage.count else 0) + (self._spare if sparing else 0)
 
     def free(self, now: float) -> float:
         """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
@@ -305,8 +320,7 @@ class SlidingWindows:
         self.advance(now)
         if self.per_hour == math.inf:
             return 0
-        until = now + within
-        return self.log.before(until - self.log.hour) - self.log.left + self.foreign_usage.leaving(until)
+        return self.log.leaving(now + within) + self.foreign_usage.leaving(now + within)
 
     def first_return(self, now: float) -> float:
         """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
@@ -322,8 +336,7 @@ class SlidingWindows:
         short = ahead + 1 - self.left(sparing=sparing)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
-        in_second = self.unsettled + len(self.log) - self.log.before_second
-        burst = ahead + 1 + in_second - self.burst(sparing=sparing)
+        burst = ahead + 1 + self.unsettled + self.log.in_second(now) - self.burst(sparing=sparing)
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def idle(self, now: float) -> bool:
@@ -354,4 +367,4 @@ class SlidingWindows:
         """Return when one request may try an hour that a lower limit fills, infinity when it is not."""
         if not self._full_by_lower_limit():
             return math.inf
-        return self.tries_at if self.tries_at > now else self.log.leaves_second()
+        return self.tries_at if self.tries_at > now else self.log.leaves_second(now)

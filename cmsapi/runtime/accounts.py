@@ -59,8 +59,8 @@ class SharedAccount:
     def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
         from cmsapi.ratelimit.clock import clock_tick
         from cmsapi.ratelimit.request_log import SECOND
-        from cmsapi.ratelimit.sharing.exchange import AccountLimits
-        from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
+        from cmsapi.ratelimit.shared_log import AccountLimits
+        from cmsapi.ratelimit.shared_windows import SharedWindows
 
         alone = max(1, int((limits.per_second or _BURST) * limits.share))
         shared = AccountLimits(

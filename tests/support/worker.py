@@ -11,8 +11,8 @@ import cmsapi
 from cmsapi.config import Account
 from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.sharing.exchange import AccountLimits
-from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
+from cmsapi.ratelimit.shared_log import AccountLimits
+from cmsapi.ratelimit.shared_windows import SharedWindows
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
@@ -26,12 +26,12 @@ from cmsapi.transport.pipeline import Pipeline
 SCOPE = "https://api.example.com org_1"
 
 
-async def saturate(url: str, base_url: str, key: str, seconds: float, callers: int, per_hour: int, ttl: float) -> None:
+async def saturate(url: str, base_url: str, key: str, seconds: float, callers: int, per_hour: int, life: float) -> None:
     """Call the service without a pause from so many callers, and say what came of it."""
     loop = asyncio.get_running_loop()
     state = open_state(url)
     account = Account(key, base_url)
-    limits = AccountLimits(per_second=20, per_hour=per_hour, ttl=ttl)
+    limits = AccountLimits(per_second=20, per_hour=per_hour, life=life)
     windows = SharedWindows(state, account.digest, limits, alone=5)
     limiter = RateLimiter(windows)
     windows.connect(limiter.waiting, limiter.serve)
@@ -65,7 +65,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     await windows.aclose()
     await state.aclose()
     await transport.aclose()
-    say({**done, "exchanges": windows.exchanges})
+    say({**done, "takes": windows.takes})
 
 
 async def keep_a_journal(url: str, life: float) -> None:
@@ -106,8 +106,8 @@ def say(what: Any) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["saturate", url, base_url, key, seconds, callers, per_hour, ttl]:
-            asyncio.run(saturate(url, base_url, key, float(seconds), int(callers), int(per_hour), float(ttl)))
+        case ["saturate", url, base_url, key, seconds, callers, per_hour, life]:
+            asyncio.run(saturate(url, base_url, key, float(seconds), int(callers), int(per_hour), float(life)))
         case ["journal", url, *life]:
             asyncio.run(keep_a_journal(url, float(life[0]) if life else LEASE_TTL))
         case _:

@@ -54,9 +54,7 @@ def test_the_first_client_loads_what_carries_calls() -> None:
     never |= {f"cmsapi.{name}" for name in ("sandbox", "cli", "doctor", "testing")}
     loaded = modules_after(make)
     assert parts(loaded).isdisjoint({*never, "cmsapi.resources", "cmsapi.jobs"})
-    assert loaded.isdisjoint(
-        {"cmsapi.api.models.content", "cmsapi.ratelimit.sharing.shared_windows", "cmsapi.state.memory"}
-    )
+    assert loaded.isdisjoint({"cmsapi.api.models.content", "cmsapi.ratelimit.shared_windows", "cmsapi.state.memory"})
     assert loaded.isdisjoint({"cmsapi.cli.terminal.progress", "cmsapi.observability.telemetry"})
     loaded = modules_after(f"{make}; client.contents, client.jobs")
     assert {"cmsapi.resources.contents", "cmsapi.jobs.namespace", "cmsapi.api.models.content"} <= loaded

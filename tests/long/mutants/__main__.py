@@ -43,7 +43,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/foreign_usage": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_lanes"),
-    "ratelimit/sharing/allocator": ("ratelimit/sharing/test_allocator", "ratelimit/sharing/test_exchange"),
+    "ratelimit/shared_log": ("ratelimit/test_shared_log",),
     "jobs/planning/budget": ("jobs/planning/test_budget",),
     "jobs/planning/schedule": ("jobs/planning/test_schedule",),
     "jobs/planning/durations": ("jobs/planning/test_durations",),

@@ -19,7 +19,7 @@ from cmsapi.cli.support.schemas import SCHEMAS, schema_of
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.jobs.token import PREFIX
 from cmsapi.mcp.server import build_server
-from cmsapi.ratelimit.sharing.document import FORMAT
+from cmsapi.ratelimit.shared_log import FORMAT
 from cmsapi.sandbox import Sandbox
 from cmsapi.state import scripts, sqlitefile
 from cmsapi.state.entry import Entry

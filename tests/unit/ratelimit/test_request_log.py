@@ -7,8 +7,7 @@ import math
 import pytest
 
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
-from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
-from cmsapi.ratelimit.sharing.document import LONGEST_LOG, flat, unflat
+from cmsapi.ratelimit.request_log import HOUR, KEPT, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, UnansweredRequests
 
 
@@ -27,79 +26,47 @@ def test_nothing_has_settled() -> None:
     """What is empty gives nothing back, ever."""
     log = settled()
     log.age(1e9)
-    assert (log.total, log.left, log.before_second) == (0, 0, 0)
-    assert log.leaves_second() == log.leaves_hour() == log.changes_at == math.inf
+    assert (len(log), log.in_second(1e9), log.between(-math.inf, 1e9), log.leaving(1e9)) == (0, 0, 0, 0)
+    assert log.leaves_second(0.0) == log.leaves_hour() == math.inf
     assert log.leaves_hour(0) == log.leaves_hour(-1) == -math.inf
-    assert log.before(1e9) == 0
 
 
 def test_each_window_is_left_in_turn() -> None:
     """A request leaves the second after a second and the hour after an hour, at the very moment."""
     log = settled(10.0, 10.5, 12.0)
-    log.age(10.999)
-    assert (log.before_second, log.leaves_second()) == (0, 11.0)
-    log.age(10.0 + SECOND)
-    assert (log.before_second, log.leaves_second()) == (1, 11.5)
-    log.age(100.0)
-    assert (log.before_second, log.leaves_second()) == (3, math.inf)
-    assert (log.left, log.leaves_hour()) == (0, 10.0 + HOUR)
+    assert [(log.in_second(at), log.leaves_second(at)) for at in (10.999, 10.0 + SECOND, 100.0)] == [
+        (3, 11.0),
+        (2, 11.5),
+        (0, math.inf),
+    ]
+    assert (len(log), log.leaves_hour()) == (3, 10.0 + HOUR)
     log.age(10.0 + HOUR - 0.001)
-    assert log.left == 0
+    assert (len(log), log.leaving(10.0 + HOUR), log.leaving(10.5 + HOUR)) == (3, 1, 2)
     log.age(10.0 + HOUR)
-    assert (log.left, log.total, log.leaves_hour()) == (1, 3, 10.5 + HOUR)
+    assert (len(log), log.leaves_hour()) == (2, 10.5 + HOUR)
     assert log.leaves_hour(2) == 12.0 + HOUR
     assert log.leaves_hour(3) == math.inf
     log.add(13.0 + HOUR)
     log.age(13.0 + HOUR)
-    assert (log.before_second, log.left, log.total) == (0, 3, 4)
-    assert log.leaves_second() == 13.0 + HOUR + SECOND
+    assert (log.in_second(13.0 + HOUR), len(log)) == (1, 1)
+    assert log.leaves_second(13.0 + HOUR) == 13.0 + HOUR + SECOND
 
 
-def test_how_many_settled_before() -> None:
-    """What settled at that very time counts, and so does whatever has left the hour."""
+def test_how_many_settled_between_two_moments() -> None:
+    """What settled at the later one counts, and so does what has left the hour a short time ago."""
     log = settled(1.0, 2.0, 2.0, 3.0)
-    assert [log.before(at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
-    log.age(1.0 + HOUR)
-    log.add(4.0 + HOUR)
-    assert [log.before(at) for at in (0.5, 1.0, 2.0, 4.0 + HOUR)] == [1, 1, 3, 5]
+    assert [log.between(0.0, at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
+    assert [log.between(at, 9.0) for at in (0.5, 1.0, 2.0, 3.0, 10.0)] == [4, 3, 1, 0, 0]
+    log.age(3.0 + HOUR + KEPT / 2)
+    assert (len(log), log.between(0.0, 9.0)) == (0, 4)
+    log.age(3.0 + HOUR + KEPT)
+    assert log.between(0.0, 9.0) == 0
 
 
-def test_a_request_settles_not_before_an_earlier_one() -> None:
-    """What was reported late counts from the time of the newest."""
-    assert list(settled(10.0, 9.0).times) == [10.0, 10.0]
-
-
-# Written down
-
-
-def test_a_log_is_written_as_a_list_of_numbers() -> None:
-    """It counts by the millisecond, is read again as it was, and what it cannot have written is refused."""
-    log = settled(10.0, 10.0, 10.5, 12.0004)
-    assert flat(log) == [10_000, 2, 500, 1, 1501, 1]
-    assert list(unflat(flat(log))) == [10.0, 10.0, 10.5, 12.001]
-    for wrong in ([1], [5, 0], [5, -1], [-5, 1], [5, 1, -1, 1], [5, 10**9]):
-        with pytest.raises(ValueError, match="a log has a count"):
-            unflat(wrong)
-
-
-def test_times_do_not_drift_however_often_they_are_written() -> None:
-    """A time that was read is written as it was, also long after 1970."""
-    log = settled(*(1_790_000_000.0 + number / 997 for number in range(400)))
-    first = flat(log)
-    assert flat(settled(*unflat(first))) == first
-
-
-def test_a_long_log_is_counted_in_slots() -> None:
-    """Each slot stands at its last request; what is in the second stays apart, and a short log is left alone."""
-    times = [number / 10 for number in range(LONGEST_LOG + 10)]
-    log, short = RequestLog(times, hour=256.0), RequestLog(times[:30], hour=256.0)
-    for each in (log, short):
-        each.age(51.3)
-    assert list(unflat(flat(short))) == times[:30]
-    merged = unflat(flat(log))
-    assert len(merged) == len(times)
-    assert [merged[index] for index in (0, 9, 10, 502, 503)] == [0.9, 0.9, 1.9, 50.3, 50.3]
-    assert list(merged[504:]) == times[504:]
+def test_requests_may_be_noted_in_any_order() -> None:
+    """What is told late counts from its own time."""
+    log = settled(10.0, 9.0, 9.5)
+    assert [log.leaves_hour(count) for count in (1, 2, 3)] == [9.0 + HOUR, 9.5 + HOUR, 10.0 + HOUR]
 
 
 # UnansweredRequests
@@ -234,11 +201,5 @@ def test_a_log_of_several_hours_counts_as_a_list_of_all_times_does() -> None:
     for at in every:
         log.add(at)
         log.age(at)
-        in_hour = [each for each in every if at - 100.0 < each <= at]
-        assert list(log.times) == in_hour
-        assert len(log) == len(in_hour)
-        assert log.left == log.total - len(in_hour)
-        assert log.before_second == sum(each <= at - 1.0 for each in in_hour)
-        assert log.leaves_hour() == in_hour[0] + 100.0
-        assert log.leaves_hour(len(in_hour)) == in_hour[-1] + 100.0
-        assert log.before(at - 50.0) == sum(each <= at - 50.0 for each in every)
+        assert len(log) == sum(at - 100.0 < each <= at for each in every)
+        assert log.in_second(at) == sum(at - 1.0 < each <= at for each in every)

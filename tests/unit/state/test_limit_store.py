@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cmsapi.ratelimit.sharing.exchange import AccountLimits
+from cmsapi.ratelimit.shared_log import AccountLimits
 from cmsapi.state.entry import Entry
 from cmsapi.state.redis import RedisState
 from cmsapi.state.store import State

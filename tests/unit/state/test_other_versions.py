@@ -10,13 +10,11 @@ import logging
 import sqlite3
 from pathlib import Path
 
-import attrs
 import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.sharing.document import FORMAT, read
-from cmsapi.ratelimit.sharing.exchange import AccountLimits
+from cmsapi.ratelimit.shared_log import FORMAT, AccountLimits, SharedLog, read, write
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
@@ -123,10 +121,10 @@ async def test_fields_that_only_a_newer_version_knows(tmp_path: Path) -> None:
 def test_limits_of_another_format_are_learned_again() -> None:
     """A document of another format counts like none."""
     limits = AccountLimits(per_second=20, per_hour=1000)
-    assert attrs.astuple(read(json.dumps({"format": FORMAT + 1, "epoch": 5}), limits).windows.foreign_usage) == (
-        attrs.astuple(read(None, limits).windows.foreign_usage)
-    )
-    assert read(json.dumps({"format": FORMAT + 1, "epoch": 5}), limits).epoch == 0
+    ours = write(SharedLog(limits))
+    assert json.loads(ours)["format"] == FORMAT
+    foreign = json.dumps({**json.loads(ours), "format": FORMAT + 1, "began": 5})
+    assert (read(foreign, limits).began, write(read(foreign, limits))) == (0, ours)
 
 
 @pytest.mark.usefixtures("turning_loop")

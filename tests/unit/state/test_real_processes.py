@@ -89,7 +89,7 @@ async def test_four_processes_keep_the_second_together(url: str) -> None:
         assert sandbox.statistics.rate_limited == 0
         assert len(arrivals) >= 0.8 * 20 * (arrivals[-1] - arrivals[0])
         assert min(each["answered"] for each in said) >= 5
-        assert sum(each["exchanges"] for each in said) <= 2 * len(arrivals)
+        assert sum(each["takes"] for each in said) <= 2 * len(arrivals)
 
 
 async def lock(path: Path, seconds: float) -> None:

@@ -13,13 +13,13 @@ import pytest
 import redis.asyncio as redis
 
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
-from tests.support.exchanges import exchange
 from tests.support.places import emptied
 from tests.support.servers import Server, running_server, server_binary
+from tests.support.taking import taken
 
 pytestmark = [
     pytest.mark.enable_socket,
@@ -100,7 +100,7 @@ async def test_an_outage_is_an_error_and_then_over(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=rf"redis://127.0.0.1:{port}/0 cannot be used .*may have been written"):
         await state.begin(Lease(SCOPE, "another"), ENTRY)
     with pytest.raises(StateError):
-        await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1))
+        await taken(state, "account", LIMITS, Take(process="a"))
     with running_server(tmp_path, "--save", "", port=int(port)):
         assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
     await state.aclose()
@@ -128,7 +128,7 @@ async def test_another_version_is_left_alone(server: Server) -> None:
     url = await emptied(server)
     state = RedisState(url)
     await state.begin(Lease(SCOPE, "key"), ENTRY)
-    await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1))
+    await taken(state, "account", LIMITS, Take(process="a"))
     client = redis.Redis.from_url(url, decode_responses=True)
     async for name in client.scan_iter("*:version"):
         await client.set(name, "3")
@@ -137,7 +137,7 @@ async def test_another_version_is_left_alone(server: Server) -> None:
         state.begin(Lease(SCOPE, "another"), ENTRY),
         state.heartbeat(SCOPE),
         state.compare_and_set(SCOPE, "salt", None, "x"),
-        exchange(state, "account", LIMITS, PermitRequest(holder="a", number=2)),
+        taken(state, "account", LIMITS, Take(process="a")),
     ):
         with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is 1\)"):
             await attempt
@@ -178,7 +178,7 @@ async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
         assert [entry.item for entry in await state.outcomes(SCOPE, batch="b")] == ["i"]
         await state.forget(SCOPE, "b", ["i"])
         assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
-        assert (await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1, want=1))).granted == 1
+        assert (await taken(state, "account", LIMITS, Take(process="a", want=1))).granted == 1
         await state.aclose()
 
 

@@ -13,12 +13,12 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
-from tests.support.exchanges import exchange
 from tests.support.processes import ended, workers
+from tests.support.taking import taken
 
 pytestmark = pytest.mark.usefixtures("turning_loop")
 
@@ -79,12 +79,12 @@ async def test_the_limits_go_on_in_the_file_that_is_there(tmp_path: Path, caplog
     """Turns go on with the file that is there, where others take theirs; the journal stays closed all the same."""
     path = tmp_path / "state.db"
     state, other = SqliteState(path), SqliteState(path)
-    before = await exchange(state, "account", LIMITS, PermitRequest(holder="one", number=1))
+    before = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,)))
     await asyncio.to_thread(remove, path)
-    after = await exchange(state, "account", LIMITS, PermitRequest(holder="one", number=2))
+    after = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,), memory=before.log))
     assert "was removed or replaced while it was used" in caplog.text
-    others = await exchange(other, "account", LIMITS, PermitRequest(holder="other", number=1))
-    assert before.epoch != after.epoch == others.epoch
+    others = await taken(other, "account", LIMITS, Take(process="other"))
+    assert before.log.began != after.log.began == others.log.began
     with pytest.raises(StateError, match="launches no more paid work"):
         await state.begin(Lease(SCOPE, "key"), ENTRY)
     assert await other.begin(Lease(SCOPE, "key"), ENTRY) is None

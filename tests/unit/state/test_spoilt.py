@@ -17,8 +17,8 @@ from blockbuster import BlockBuster
 import cmsapi
 from cmsapi.message import Request, Response
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
-from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
+from cmsapi.ratelimit.shared_log import AccountLimits, SharedLog, Take, Taken
+from cmsapi.ratelimit.shared_windows import SharedWindows
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
@@ -27,10 +27,10 @@ from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.pipeline import Pipeline
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads
-from tests.support.exchanges import exchange
 from tests.support.places import emptied
 from tests.support.servers import Server
 from tests.support.spoil import FLUSHED, KEYS, ROWS, spoil_file, spoil_server
+from tests.support.taking import taken
 
 ACCOUNT = "0123456789abcdef"
 # No document is left that could contradict itself.
@@ -59,7 +59,7 @@ class Process:
     answered: int = 0
 
     async def saturate(self, sandbox: Sandbox, transport: Any, until: Callable[[], bool]) -> None:
-        """PermitRequest from ten callers until something is so."""
+        """Call from ten callers until something is so."""
         pipeline = Pipeline(
             transport=transport,
             clock=ServerClock(),
@@ -83,14 +83,14 @@ class Process:
 
 
 @asynccontextmanager
-async def processes(count: int, state: Callable[[], State], per_hour: int, ttl: float) -> AsyncIterator[list[Process]]:
+async def processes(count: int, state: Callable[[], State], per_hour: int, life: float) -> AsyncIterator[list[Process]]:
     """Start processes, each with a state of its own at the same place, and end them in order."""
     async with contextlib.AsyncExitStack() as stack:
         fleet = []
         for _ in range(count):
             place = state()
             stack.push_async_callback(place.aclose)
-            limits = AccountLimits(per_second=20, per_hour=per_hour, ttl=ttl)
+            limits = AccountLimits(per_second=20, per_hour=per_hour, life=life)
             windows = SharedWindows(place, ACCOUNT, limits, alone=5)
             stack.push_async_callback(windows.aclose)
             limiter = RateLimiter(windows)
@@ -103,20 +103,20 @@ async def spoilt_in_full_swing(
     state: Callable[[], State],
     spoil: Callable[[], Awaitable[object]],
     *,
-    ttl: float,
+    life: float,
     mute: bool = False,
     count: int = 2,
 ) -> Sandbox:
     """Let processes spend half of the hour, spoil their state, and let them spend the rest of it."""
     sandbox, loop = Sandbox(limits=Limits(per_hour=80)), asyncio.get_running_loop()
     transport = Mute(sandbox.transport) if mute else sandbox.transport
-    async with processes(count, state, 80, ttl) as fleet:
+    async with processes(count, state, 80, life) as fleet:
         halves: tuple[Callable[[], bool], ...] = (
             lambda: len(sandbox.ledger) >= 45,
             lambda: len(sandbox.ledger) >= 80 or loop.time() > give_up,
         )
         for half in halves:
-            give_up = loop.time() + ttl + 12.0
+            give_up = loop.time() + life + 12.0
             await asyncio.gather(*(each.saturate(sandbox, transport, half) for each in fleet))
             if half is halves[0]:
                 await spoil()
@@ -140,7 +140,7 @@ def test_rows_that_something_else_wrote(
         async def spoil() -> None:
             spoil_file(path, how)
 
-        return await spoilt_in_full_swing(lambda: SqliteState(path, clock=lambda: WALL + loop.time()), spoil, ttl=5.0)
+        return await spoilt_in_full_swing(lambda: SqliteState(path, clock=lambda: WALL + loop.time()), spoil, life=5.0)
 
     with caplog.at_level(logging.WARNING, "cmsapi"):
         sandbox = in_virtual_time_with_threads(how, main())
@@ -179,23 +179,24 @@ def test_rows_that_something_else_wrote_while_all_were_idle(
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("how", KEYS)
 async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
-    """Whatever becomes of a server's keys, the next exchange begins a new allocation, which rests at first."""
+    """Whatever becomes of a server's keys, the next take begins a new log, with all that its process remembers."""
     url = await emptied(server)
-    limits = AccountLimits(per_second=20, per_hour=80, ttl=0.2)
+    limits = AccountLimits(per_second=20, per_hour=80, life=0.2)
     async with contextlib.aclosing(RedisState(url)) as state:
 
-        async def ask(number: int, **said: Any) -> PermitGrant:
-            return await exchange(state, ACCOUNT, limits, PermitRequest(holder="a", number=number, **said))
+        async def ask(memory: SharedLog | None, **said: Any) -> Taken:
+            return await taken(state, ACCOUNT, limits, Take(process="a", memory=memory, **said))
 
-        before = await ask(1, settled=(0.3, 0.2), answered=True, want=3)
-        assert (before.granted, before.windows.used) == (3, 5)
+        before = await ask(None, settled=(0.3, 0.2), answered=True, want=3)
+        assert (before.granted, before.log.windows.used) == (3, 5)
         assert await spoil_server(url, how) == 1
-        after = await ask(2, held=1, settled=(0.0,), answered=True, want=9, epoch=before.epoch)
-        assert (after.granted, after.windows.log.total, after.windows.unsettled) == (0, 1, 1)
-        assert (after.epoch != before.epoch, after.reset) == (True, how not in LOST)
+        after = await ask(before.log, open=1, settled=(0.4, 0.3, 0.0, 0.0), answered=True, want=9)
+        assert (after.granted, after.log.windows.used, after.log.windows.unsettled) == (0, 5, 1)
+        assert after.log.began != before.log.began
+        assert after.loss == ("lost" if how in LOST else "spoilt")
         await asyncio.sleep(after.wait + 0.01)
-        alone = await ask(3, held=0, settled=(0.0,), want=9, epoch=after.epoch)
-        assert (alone.granted, alone.windows.log.total, alone.reset) == (1, 2, False)
+        alone = await ask(after.log, settled=(0.6, 0.5, 0.2, 0.2, 0.0), want=9)
+        assert (alone.granted, alone.log.windows.used, alone.loss) == (1, 6, None)
 
 
 @pytest.mark.slow
@@ -204,7 +205,7 @@ async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
 async def test_keys_that_are_lost_in_full_swing(how: str, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Two processes go on after a rest when keys are evicted or flushed, and the hour is spent exactly once."""
     url = await emptied(server)
-    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), lambda: spoil_server(url, how), ttl=1.0)
+    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), lambda: spoil_server(url, how), life=1.0)
     assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (80, 0)
     assert "is counted anew" in caplog.text
 
@@ -218,5 +219,5 @@ async def test_a_process_remembers_what_the_server_forgot(server: Server) -> Non
     async def flush() -> int:
         return await spoil_server(url, FLUSHED)
 
-    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), flush, ttl=1.0, mute=True, count=1)
+    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), flush, life=1.0, mute=True, count=1)
     assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (80, 0)

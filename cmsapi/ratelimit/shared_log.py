@@ -1,0 +1,408 @@
+"""Count the requests of all processes of an account in one log, which lies in the shared state.
+
+The log has a row for each request that may count: one that is open until it settles, then one with the time at which
+it did. So the rule is that of `cmsapi.ratelimit.sliding_windows`, and so is its proof: a permit is out from the moment
+it is given until one window after its request has settled, whichever process holds it.
+
+A *take* is one transaction by the clock of the state. A process tells its rows, and how many permits it wants; what is
+over is dropped; and the process gets permits, which are open rows from then on, or the seconds after which it may ask
+again. Each process writes its own rows, and all of them each time. So a take whose reply got lost leaks nothing, one
+that arrives twice counts once, and whatever a process did while it could not reach the state counts once it is back.
+
+- The open rows of a process that was not heard of for `LIFE` seconds settle when nothing of it can still arrive.
+- While others wait, a process takes no more than an even share of the second; and in a short hour it leaves one permit
+  to each of them that had fewer in the last minute. Polls make way for all other calls.
+- After an outage all processes pause until each of them must have told what it did meanwhile. A process that did not
+  notice the outage may come first: when all others that have requests out, or wait, were absent for longer than they
+  ever are, all pause.
+- A state may lose the log, or something else may spoil it. Then a new one begins. A process that knew the old one
+  writes down what it remembers of the others, and all pause until each of them must have come.
+- Rows are told by their age, so that the clocks of the processes need not agree. What the telling takes makes a request
+  settle later, never sooner.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import attrs
+
+from cmsapi.api.wire.jsontext import dumps, loads
+from cmsapi.config import LARGEST_COUNT
+from cmsapi.errors import DecodeError
+from cmsapi.ratelimit.foreign_usage import ForeignUsage
+from cmsapi.ratelimit.permits import Quota
+from cmsapi.ratelimit.request_log import HOUR, KEPT, SECOND, RequestLog
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
+
+# A log of another format is not read; the limits are learned again.
+FORMAT = 2
+# The open rows of a process that was not heard of for so many seconds settle once nothing of it can still arrive.
+LIFE = 5.0
+# A process that waits comes back after so many seconds at the latest, and counts as waiting for a little longer.
+LONGEST_WAIT = 2.0
+WAITS = LONGEST_WAIT + 1.0
+# A permit whose request has no answer yet comes back a second after that answer, or later. A process that waits for it
+# asks again after this part of a second, which is soon enough; and after this part for the very first answer.
+ASK_AGAIN = 0.8
+FIRST_ANSWER = 0.2
+# While permits are scarce, those that come back so soon after each other are taken at once, the longer the more
+# processes wait.
+GATHER = 0.05
+# After an outage all processes pause for so many seconds: longer than a process takes to try again.
+OUTAGE_PAUSE = 2.0
+# A process tells its open rows twice in its life. When all of them were absent for this part of it, and for longer than
+# a process waits, they could not reach the state.
+ABSENCE = 0.6
+# Whether a process had fewer permits than another one is seen by so many seconds.
+LATELY = 60.0
+# A clock that goes back further than this was set; waiting for it would hold all processes up.
+STEP = 10.0
+# A process that has more rows than that writes those that have left the second in slots, each at its end: a request may
+# leave the hour later by a slot.
+MOST_ROWS = 1024
+# A time of a valid log is ahead of its own by so much at the most; the end of a pause, by what a service asks for.
+_FAR = 2 * 86_400.0
+_LONGEST_PAUSE = 101 * 365 * 86_400.0
+# The time is in seconds since 1970, or since a process began; the name of a log, in milliseconds.
+_LATEST = 1e11
+# The errors of reading, when a value is missing, of another type, or far out of range.
+_UNREADABLE = (DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
+
+
+@attrs.frozen(kw_only=True)
+class AccountLimits:
+    """Say what the account admits.
+
+    Args:
+        per_second: Requests in any one second; None or infinity for no limit.
+        per_hour: Requests in any hour; None or infinity for no limit.
+        reserve: Requests of the hour that polls leave to the others; None for one in a hundred.
+        second: Length of the shorter window in seconds.
+        hour: Length of the longer window in seconds, with what the clocks may differ by.
+        life: Seconds after which a process that was not heard of counts as gone.
+    """
+
+    per_second: float | None
+    per_hour: float | None
+    reserve: float | None = None
+    second: float = SECOND
+    hour: float = HOUR
+    life: float = LIFE
+
+    def windows(self) -> SlidingWindows:
+        """Return windows with these limits that no request has used yet."""
+        log = RequestLog(second=self.second, hour=self.hour)
+        return SlidingWindows(self.per_second, self.per_hour, reserve=self.reserve, log=log)
+
+
+@attrs.define
+class ProcessRows:
+    """Hold the rows of one process.
+
+    Args:
+        heard_at: When it was last heard of.
+        open: Its requests without an answer, and permits at hand.
+        waiting: 0 when none of its calls waits, 1 when only polls do, 2 for others.
+        settled: When its other requests settled.
+    """
+
+    heard_at: float
+    open: int = 0
+    waiting: int = 0
+    settled: list[float] = attrs.field(factory=list)
+
+    def since(self, moment: float) -> int:
+        """Return how many are open or settled after a moment."""
+        return self.open + sum(at > moment for at in self.settled)
+
+
+@attrs.frozen(kw_only=True)
+class Take:
+    """Say what a process did, and what it wants.
+
+    Args:
+        process: Names the process; no two lives of one have the same name.
+        open: Its requests without an answer, and permits at hand.
+        settled: How long ago, in seconds, its other requests of the hour settled.
+        answered: Whether one was answered since the last take.
+        quota: What the newest answer said of the limits, or None.
+        taken_at: When the permit of that answer's request was taken, by the clock of the state.
+        quota_age: Seconds since that answer came.
+        pause: Seconds for which all processes pause.
+        want: Permits wanted.
+        sparing: Whether they are for polls, which leave a part of both windows to other calls.
+        memory: The log after the last take, or None.
+        memory_age: Seconds since then.
+    """
+
+    process: str
+    open: int = 0
+    settled: tuple[float, ...] = ()
+    answered: bool = False
+    quota: Quota | None = None
+    taken_at: float = math.inf
+    quota_age: float = 0.0
+    pause: float = 0.0
+    want: int = 0
+    sparing: bool = False
+    memory: SharedLog | None = None
+    memory_age: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Taken:
+    """Say what a take gave.
+
+    Args:
+        granted: Permits given.
+        wait: Seconds after which another take may give something; 0 when this one did.
+        log: The log after it.
+        loss: Why this take began a log anew or met another one than the last: `"spoilt"`, `"lost"`, or None.
+    """
+
+    granted: int
+    wait: float
+    log: SharedLog
+    loss: str | None = None
+
+
+def take(limits: AccountLimits, asked: Take, document: str | None, clock: float) -> tuple[str, Taken]:
+    """Take permits; return the document that takes the place of the old one, and what was given.
+
+    There is no document before the first take. The clock is one that all processes share.
+    """
+    log = read(document, limits)
+    taken = log.take(asked, clock, spoilt=document is not None and not log.began)
+    return write(log), taken
+
+
+class SharedLog:
+    """Hold the rows of all processes and what answers said, and apply the rules to them."""
+
+    def __init__(self, limits: AccountLimits) -> None:
+        self.limits: AccountLimits = limits
+        #: When it began, in milliseconds, which names it; 0 before its first take. And its latest time.
+        self.began: int = 0
+        self.time: float = -math.inf
+        self.processes: dict[str, ProcessRows] = {}
+        #: The requests of all processes, and the pause for all.
+        self.windows: SlidingWindows = limits.windows()
+
+    def take(self, asked: Take, clock: float, *, spoilt: bool = False) -> Taken:
+        """Note what a process did, and give it the permits that it may have.
+
+        `spoilt` says that this log takes the place of one that could not be read.
+        """
+        before, now = self.time, self._advance(clock)
+        windows = self.windows
+        self.began = self.began or max(1, int(now * 1000))
+        lost = asked.memory is not None and asked.memory.began != self.began
+        if asked.pause > 0:
+            windows.pause(now + asked.pause)
+        if windows.limited and self._were_absent(asked.process, now - before):
+            windows.pause(now + OUTAGE_PAUSE)
+        if windows.limited and (lost or spoilt):
+            windows.pause(min(now, self.began / 1000) + self.limits.life)
+        if lost and asked.memory is not None:
+            self._remember(asked.memory, now - asked.memory_age)
+        settled, heard = [now - age for age in asked.settled], self.processes.get(asked.process)
+        if settled and (heard is None or max(settled) > heard.heard_at):
+            windows.tried(max(settled))
+        rows = self.processes[asked.process] = ProcessRows(now, asked.open, 0, settled)
+        self._count()
+        if asked.quota is not None and not lost:
+            came_at = now - asked.quota_age
+            windows.observe(asked.quota, min(asked.taken_at, came_at), now, came_at)
+        windows.known = windows.known or (asked.answered and not lost)
+        granted, wait = self._give(rows, asked, now)
+        rows.open += granted
+        rows.waiting = 0 if asked.want == granted else 1 if asked.sparing else 2
+        windows.take_all(granted)
+        loss = "spoilt" if spoilt else "lost" if lost else None
+        return Taken(granted=granted, wait=wait, log=self, loss=loss)
+
+    def shift(self, seconds: float) -> None:
+        """Move all times."""
+        self.time += seconds
+        for rows in self.processes.values():
+            rows.heard_at += seconds
+            rows.settled = [at + seconds for at in rows.settled]
+        windows = self.limits.windows()
+        windows.learn(self.windows, seconds)
+        self.windows = windows
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(rows.open + len(rows.settled) for rows in self.processes.values())
+
+    def others(self, process: str) -> list[ProcessRows]:
+        """Return the rows of all processes but one."""
+        return [rows for name, rows in self.processes.items() if name != process]
+
+    # The passing of time
+
+    def _advance(self, clock: float) -> float:
+        """Drop what is over, and return the time."""
+        if clock < self.time - STEP:
+            self.shift(clock - self.time)
+        now = self.time = max(clock, self.time)
+        hour = self.limits.hour if self.windows.own_limit < math.inf else self.limits.second
+        for name, rows in list(self.processes.items()):
+            gone_at = rows.heard_at + self.limits.life + IN_FLIGHT_CAP
+            if gone_at <= now:
+                rows.settled += [gone_at] * rows.open
+                rows.open = rows.waiting = 0
+            rows.settled = [at for at in rows.settled if at + hour + KEPT > now]
+            if not (rows.open or rows.waiting or rows.settled):
+                del self.processes[name]
+        self._count()
+        return now
+
+    def _count(self) -> None:
+        self.windows.unsettled = sum(rows.open for rows in self.processes.values())
+        self.windows.log.fill(sorted(chain.from_iterable(rows.settled for rows in self.processes.values())))
+        self.windows.advance(self.time)
+
+    def _were_absent(self, process: str, since: float) -> bool:
+        """Tell whether the other processes could not reach the state; the last take was so many seconds ago."""
+        absence = max(ABSENCE * self.limits.life, WAITS)
+        return since > absence and any(rows.open or rows.waiting for rows in self.others(process))
+
+    def _remember(self, memory: SharedLog, at: float) -> None:
+        """Write down the rows of another log, as it was at a time, of processes of which this one knows nothing."""
+        later = at - memory.time
+        for name, rows in memory.processes.items():
+            settled = [at + later for at in rows.settled]
+            self.processes.setdefault(name, ProcessRows(rows.heard_at + later, rows.open, 0, settled))
+
+    # What a process gets
+
+    def _give(self, own: ProcessRows, asked: Take, now: float) -> tuple[int, float]:
+        """Return how many permits a process gets, and seconds after which it may come back."""
+        if not asked.want:
+            return 0, 0.0
+        windows, second = self.windows, self.limits.second
+        lane = 1 if asked.sparing else 2
+        waiting = [each for each in self.others(asked.process) if each.waiting >= lane and each.heard_at + WAITS > now]
+        free = windows.room(now, sparing=asked.sparing) if now >= windows.paused_until else 0
+        if not windows.known:
+            free = min(free, 1 - windows.unsettled)
+        free_at = windows.next_time(now, sparing=asked.sparing)
+        if waiting and (burst := windows.burst(sparing=asked.sparing)) < math.inf:
+            ahead = 0
+            if windows.left(sparing=asked.sparing) < burst:
+                lately = own.since(now - LATELY)
+                ahead = sum(each.since(now - LATELY) < lately for each in waiting)
+            share = math.ceil(burst / (len(waiting) + 1)) - own.since(now - second)
+            free = min(free - ahead, share)
+            if share <= 0:
+                free_at = max(free_at, min((at + second for at in own.settled if at + second > now), default=math.inf))
+        granted = max(0, min(asked.want, int(min(free, sys.maxsize))))
+        if granted:
+            return granted, 0.0
+        wait = free_at - now if windows.known else FIRST_ANSWER * second
+        wait = wait if wait < math.inf else ASK_AGAIN * second
+        return 0, max(wait, GATHER, windows.paused_until - now)
+
+
+# The document
+
+
+def write(log: SharedLog) -> str:
+    """Write a log down: times in whole milliseconds, rounded up."""
+    windows = log.windows
+    said = {
+        "format": FORMAT,
+        "began": log.began,
+        "time": _written(log.time),
+        "processes": {name: _rows(rows, log) for name, rows in log.processes.items()},
+        "rows": log.rows,
+        "known": windows.known,
+        "limit": _written(windows.service_limit),
+        "foreign": [_written(value) for value in attrs.astuple(windows.foreign_usage)],
+        "tries_at": _written(windows.tries_at),
+        "tries_every": _written(windows.tries_every),
+        "paused_until": _written(windows.paused_until),
+    }
+    return dumps(said).decode()
+
+
+def read(document: str | None, limits: AccountLimits) -> SharedLog:
+    """Read a document; none, and one that makes no sense, gives a new log, which has not begun."""
+    if document is not None:
+        try:
+            said: Any = loads(document.encode())
+            if said["format"] == FORMAT and _consistent(log := _log(said, limits)) and log.rows == said["rows"]:
+                return log
+        except _UNREADABLE:
+            pass
+    return SharedLog(limits)
+
+
+def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
+    """Return when a process was heard of, how it stands, and the times and counts of what has settled."""
+    times, slot = rows.settled, log.limits.hour / MOST_ROWS
+    if len(times) > MOST_ROWS:
+        in_second = log.time - log.limits.second - slot
+        times = [at if at > in_second else math.ceil(at / slot) * slot for at in times]
+    counts = Counter(math.ceil(at * 1000 - 0.01) for at in times)
+    return [_written(rows.heard_at), rows.open, rows.waiting, *chain.from_iterable(sorted(counts.items()))]
+
+
+def _log(said: Any, limits: AccountLimits) -> SharedLog:
+    log = SharedLog(limits)
+    log.began, log.time = _number(said["began"]), _number(said["time"])
+    for name, values in said["processes"].items():
+        heard_at, out, waiting, *settled = map(_number, values)
+        times, counts = settled[::2], settled[1::2]
+        if sum(counts) > LARGEST_COUNT or min(counts, default=1) < 1:
+            raise ValueError("each time of a row has a count")
+        flat = chain.from_iterable([at / 1000] * count for at, count in zip(times, counts, strict=True))
+        log.processes[name] = ProcessRows(heard_at, out, waiting, list(flat))
+    windows = log.windows
+    windows.known = windows.known or bool(said["known"])
+    windows.foreign_usage = ForeignUsage(*(_number(value, math.inf) for value in said["foreign"]))
+    windows.tries_at = _number(said["tries_at"], math.inf)
+    windows.tries_every = _number(said["tries_every"])
+    windows.paused_until = _number(said["paused_until"], -math.inf)
+    windows.obey_service(_number(said["limit"], math.inf))
+    return log
+
+
+def _consistent(log: SharedLog) -> bool:
+    """Tell whether its values can be true together."""
+    windows, foreign, until = log.windows, log.windows.foreign_usage, log.time + 1.0
+    return (
+        min(windows.tries_every, foreign.count) >= 0
+        and 0 < log.began <= 1000 * _LATEST
+        and max(log.time, windows.tries_every) <= _LATEST
+        and windows.paused_until <= log.time + _LONGEST_PAUSE
+        # An answer that tells of foreign requests counts no more of them than its limit.
+        and (not foreign.count or foreign.count <= windows.service_limit < math.inf)
+        and (not foreign.count or foreign.last_leaves <= log.time + _FAR)
+        and all(
+            0 <= rows.open <= LARGEST_COUNT and max(rows.heard_at, *rows.settled, 0.0) <= until
+            for rows in log.processes.values()
+        )
+    )
+
+
+def _written(value: float) -> float | None:
+    """Write a number down to the microsecond; infinity has no form in JSON."""
+    return None if math.isinf(value) else round(value, 6)
+
+
+def _number(value: Any, absent: float | None = None) -> Any:
+    """Read a number; a `TypeError` says that it is none."""
+    if value is None and absent is not None:
+        return absent
+    if type(value) not in (int, float):
+        raise TypeError
+    return value

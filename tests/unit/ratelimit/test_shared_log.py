@@ -1,0 +1,481 @@
+"""The log that processes share, against a server that counts by brute force, and inside each state."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import json
+import math
+import random
+
+import attrs
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cmsapi.ratelimit.permits import Quota
+from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.shared_log import (
+    MOST_ROWS,
+    OUTAGE_PAUSE,
+    STEP,
+    WAITS,
+    AccountLimits,
+    SharedLog,
+    Take,
+    Taken,
+    take,
+)
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
+from cmsapi.state.store import State
+from tests.support.places import Place
+from tests.support.taking import taken
+
+LIMITS = AccountLimits(per_second=20, per_hour=1000)
+
+
+@attrs.define
+class Process:
+    """Play a process that knows its own requests.
+
+    Args:
+        open: Those without an answer.
+        settled: When the others settled.
+        memory: The log after its last take, and when that was.
+    """
+
+    open: int = 0
+    settled: list[float] = attrs.field(factory=list)
+    memory: tuple[SharedLog, float] | None = None
+
+
+class Account:
+    """Play the processes of an account, and the clock.
+
+    Args:
+        limits: What the account admits.
+        known: Whether an answer was seen already.
+    """
+
+    def __init__(self, limits: AccountLimits = LIMITS, *, known: bool = True) -> None:
+        self.limits = limits
+        self.document: str | None = None
+        self.now = 1_000_000.0
+        self.processes: dict[str, Process] = {}
+        if known:
+            self.take("somebody else", answered=True)
+
+    def take(self, name: str, want: int = 0, **said: object) -> Taken:
+        """Let a process tell what it did, and take permits."""
+        process = self.processes.setdefault(name, Process())
+        log, at = process.memory or (None, 0.0)
+        asked = Take(
+            process=name,
+            open=process.open,
+            settled=tuple(self.now - at for at in process.settled),
+            want=want,
+            memory=log,
+            memory_age=self.now - at,
+            **said,  # type: ignore[arg-type]
+        )
+        self.document, given = take(self.limits, asked, self.document, self.now)
+        process.open += given.granted
+        process.memory = given.log, self.now
+        return given
+
+    def answer(self, name: str, count: int = 1) -> None:
+        """Answer some requests of a process, which it does not tell yet."""
+        process = self.processes[name]
+        process.open -= count
+        process.settled += [self.now] * count
+
+    def spend(self, name: str, count: int) -> None:
+        """Let a process make some requests."""
+        assert self.take(name, count).granted == count
+        self.answer(name, count)
+        self.take(name)
+
+
+def test_a_second_has_twenty() -> None:
+    """Twenty permits are given, then none, until one window after the first answer."""
+    account = Account()
+    assert account.take("a", 30).granted == 20
+    account.now += 0.25
+    account.answer("a")
+    account.now += 0.25
+    assert account.take("a", 5).granted == 0
+    account.now += 0.74
+    refused = account.take("a", 5)
+    assert (refused.granted, round(refused.wait, 6)) == (0, 0.05)
+    account.now += refused.wait
+    assert account.take("a", 5).granted == 1
+
+
+def test_an_hour_has_a_thousand() -> None:
+    """A thousand permits are given within an hour; the wait is until the first of them comes back."""
+    account = Account()
+    began = account.now
+    for _ in range(50):
+        account.spend("a", 20)
+        account.now += 1.01
+    spent = account.take("a", 1)
+    assert (spent.granted, spent.log.windows.remaining) == (0, 0)
+    assert account.now + spent.wait == pytest.approx(began + HOUR)
+    account.now += spent.wait
+    assert account.take("a", 100).granted == 20
+
+
+def test_the_first_request_goes_alone() -> None:
+    """As long as no answer was ever seen, one permit is out; the first answer opens the rest."""
+    account = Account(known=False)
+    assert account.take("a", 20).granted == 1
+    refused = account.take("b", 20)
+    assert refused.granted == 0
+    assert 0 < refused.wait <= 1
+    account.answer("a")
+    account.take("a", answered=True)
+    assert account.take("b", 30).granted == 19
+
+
+def test_an_unanswered_first_request() -> None:
+    """A first request that got lost opens nothing; another one goes alone."""
+    account = Account(known=False)
+    assert account.take("a", 20).granted == 1
+    account.answer("a")
+    account.take("a")
+    account.now += 1.5
+    assert account.take("b", 20).granted == 1
+
+
+def test_no_limits() -> None:
+    """Without limits everything is given at once."""
+    account = Account(AccountLimits(per_second=None, per_hour=None), known=False)
+    assert account.take("a", 5000).granted == 5000
+
+
+def test_the_dead_leak_nothing() -> None:
+    """What a killed process held comes back after its life, the cap and one window, and not sooner."""
+    account = Account()
+    assert account.take("dead", 20).granted == 20
+    back = account.now + account.limits.life + IN_FLIGHT_CAP + 1.0
+    while not (given := account.take("alive", 20)).granted:
+        account.now += given.wait
+    assert back <= account.now <= back + 1.0
+    assert (given.granted, given.log.windows.unsettled) == (20, 20)
+
+
+def test_a_process_that_tells_its_rows_keeps_them() -> None:
+    """A process that says now and then what it has out keeps it, however long that takes."""
+    account = Account()
+    assert account.take("a", 20).granted == 20
+    for _ in range(10):
+        account.now += account.limits.life / 2
+        assert account.take("a").granted == 0
+        assert account.take("b", 1).granted == 0
+
+
+def test_a_lost_reply_leaks_nothing() -> None:
+    """What a process was given but never heard of is free again once it tells its rows."""
+    account = Account()
+    assert account.take("a", 20).granted == 20
+    account.processes["a"].open = 0
+    assert account.take("a", 20).granted == 20
+
+
+def test_what_arrives_twice_counts_once() -> None:
+    """A take that is told again changes nothing."""
+    account = Account()
+    account.spend("a", 5)
+    assert account.take("a").log.windows.used == account.take("a").log.windows.used == 5
+
+
+def test_even_shares_while_others_wait() -> None:
+    """The first process may take all permits; while others wait, each takes at most an even share."""
+    account = Account()
+    assert account.take("a", 20).granted == 20
+    assert [account.take(name, 20).granted for name in ("b", "c")] == [0, 0]
+    account.answer("a", 20)
+    account.now += 1.0
+    assert [account.take(name, 20).granted for name in ("a", "b", "c", "a")] == [7, 7, 6, 0]
+
+
+def test_the_poorer_goes_first_when_the_hour_is_short() -> None:
+    """A permit that comes back is left to the waiting process that had fewer in the last minute."""
+    account = Account(AccountLimits(per_second=20, per_hour=4))
+    account.spend("rich", 3)
+    account.now += 30.0
+    account.spend("poor", 1)
+    assert [account.take(name, 1).granted for name in ("rich", "poor")] == [0, 0]
+    # One of them comes back.
+    account.processes["rich"].settled.pop()
+    account.now += 1.0
+    assert [account.take(name, 1).granted for name in ("rich", "poor", "rich")] == [0, 1, 0]
+
+
+def test_polls_make_way_for_other_calls() -> None:
+    """A process whose calls wait takes what a process leaves that only polls, and not the other way round."""
+    account = Account()
+    assert account.take("a", 20).granted == 20
+    account.take("polls", 20, sparing=True)
+    account.take("calls", 20)
+    account.answer("a", 20)
+    account.take("a")
+    account.now += 1.0
+    assert account.take("polls", 20, sparing=True).granted == 9
+    assert account.take("calls", 20).granted == 11
+
+
+def test_a_process_that_does_not_come_back_holds_no_other_up() -> None:
+    """Who waits and does not come back, because it died or gave up, counts for some seconds only."""
+    account = Account()
+    assert account.take("a", 20).granted == 20
+    account.take("gone", 20)
+    account.answer("a", 20)
+    account.now += WAITS
+    account.take("a")
+    account.now += OUTAGE_PAUSE
+    assert account.take("a", 20).granted == 20
+
+
+def test_all_rest_when_told() -> None:
+    """A pause that one process was told of holds for all."""
+    account = Account()
+    account.take("a", pause=30.0)
+    account.now += 10.0
+    refused = account.take("b", 1)
+    assert (refused.granted, refused.wait) == (0, 20.0)
+    account.now += 20.0
+    assert account.take("b", 1).granted == 1
+
+
+def test_use_by_others_is_followed() -> None:
+    """What the headers say beyond the processes' own use is taken off the hour, and ages out."""
+    account = Account()
+    account.spend("a", 10)
+    given = account.take("a", quota=Quota(1000, 500, 1800.0), taken_at=account.now)
+    assert given.log.windows.foreign_usage.count == 490
+    account.now += 1801.5
+    assert account.take("b").log.windows.foreign_usage.count == 489
+    account.now += HOUR
+    assert account.take("b").log.windows.remaining == 1000
+
+
+def test_requests_of_other_processes_are_not_foreign() -> None:
+    """An answer counts the requests of all processes, also those that settled while it was on its way."""
+    account = Account()
+    assert account.take("slow", 1).granted == 1
+    taken_at = account.now
+    for _ in range(5):
+        account.now += 1.1
+        account.spend("quick", 10)
+    account.answer("slow")
+    given = account.take("slow", quota=Quota(1000, 949, 3600.0), taken_at=taken_at)
+    assert given.log.windows.foreign_usage.count == 0
+
+
+def test_a_lower_limit_of_the_service() -> None:
+    """A limit in the headers that is below the setting is obeyed."""
+    account = Account()
+    account.take("a", quota=Quota(100, 90, 3600.0), taken_at=account.now)
+    assert account.take("b").log.windows.per_hour == 100
+
+
+def test_what_a_process_remembers_of_a_lost_log() -> None:
+    """The new log has the rows of all processes that the old one had, after a pause in which all tell theirs."""
+    account = Account()
+    account.spend("a", 5)
+    account.spend("dead", 7)
+    account.take("a")
+    account.now += 10.0
+    account.document = None
+    account.take("new", answered=True)
+    refused = account.take("a", 1)
+    assert (refused.granted, refused.log.windows.used, refused.loss) == (0, 12, "lost")
+    assert refused.wait == pytest.approx(account.limits.life, abs=0.01)
+    for _ in range(2):
+        account.now += refused.wait / 2 + 0.01
+        account.take("a")
+    assert account.take("new", 1).granted == 1
+
+
+def test_a_document_that_makes_no_sense_is_given_up() -> None:
+    """The log that takes its place says so, and all pause first, as if others held permits."""
+    account = Account()
+    account.spend("a", 5)
+    said = json.loads(account.document or "")
+    account.document = json.dumps({**said, "processes": {"a": [said["time"] + 1e6, 0, 0]}})
+    refused = account.take("b", 1)
+    assert (refused.granted, refused.loss, refused.wait) == (0, "spoilt", account.limits.life)
+    assert account.take("a").log.windows.used == 5
+
+
+def test_a_document_stays_small() -> None:
+    """A thousand requests take twenty kilobytes; many more are counted in slots, and come back no sooner than due."""
+    account = Account(AccountLimits(per_second=None, per_hour=10_000))
+    began = account.now
+    for _ in range(1000):
+        account.spend("a", 1)
+        account.now += 0.5
+    assert len(account.document or "") <= 20 * 1024
+    for _ in range(4000):
+        account.processes["a"].settled.append(account.now)
+        account.now += 0.5
+    assert account.take("a").log.windows.used == 5000
+    assert len(account.document or "") <= 20 * 1024
+    slot = HOUR / MOST_ROWS
+    account.now = began + HOUR + 100 * 0.5
+    left = account.take("b").log.windows.used
+    assert 5000 - 101 <= left <= 5000 - 101 + 2 * slot / 0.5
+
+
+@pytest.mark.parametrize("busy", [True, False], ids=["waiting", "idle"])
+def test_all_rest_when_the_busy_were_absent(busy: bool) -> None:
+    """When none of those that wait came back in time, they could not; what they did meanwhile is waited for."""
+    account = Account()
+    account.spend("a", 20)
+    account.take("a", 5 if busy else 0)
+    account.now += WAITS + 0.01
+    given = account.take("b", 1)
+    assert (given.granted, given.wait) == ((0, OUTAGE_PAUSE) if busy else (1, 0.0))
+
+
+def test_a_clock_that_was_set_back() -> None:
+    """A clock set back by a day delays no process by a day, and forgets nothing of the hour."""
+    account = Account()
+    account.spend("a", 20)
+    account.now -= 86_400.0
+    account.processes["a"].settled = [account.now] * 20
+    refused = account.take("b", 1)
+    assert (refused.granted, refused.log.windows.remaining) == (0, 980)
+    assert refused.wait <= 1.0
+    account.now += 1.0
+    assert account.take("b", 1).granted == 1
+
+
+def test_a_clock_that_was_read_too_early() -> None:
+    """A process that waited for the store, and so brings an old time, gets nothing too soon."""
+    account = Account()
+    account.spend("a", 20)
+    account.now -= STEP / 2
+    assert account.take("b", 1).granted == 0
+    account.now += STEP / 2 + 1.0
+    assert account.take("b", 20).granted == 20
+
+
+@attrs.frozen
+class Manner:
+    """Say how one process behaves.
+
+    Args:
+        patience: Seconds between an answer and its telling, at the most.
+        batch: Permits it wants at a time.
+        dies: When it is killed, or infinity.
+    """
+
+    patience: float
+    batch: int
+    dies: float
+
+
+MANNERS = st.builds(
+    Manner,
+    patience=st.floats(0.0, 0.5),
+    batch=st.integers(1, 25),
+    dies=st.one_of(st.just(math.inf), st.floats(0.5, 8.0)),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    manners=st.lists(MANNERS, min_size=1, max_size=5),
+    rng=st.randoms(use_true_random=False),
+    per_second=st.integers(1, 20),
+    per_hour=st.integers(20, 120),
+)
+def test_the_service_never_sees_one_too_many(
+    manners: list[Manner], rng: random.Random, per_second: int, per_hour: int
+) -> None:
+    """Whatever the delays, deaths and late tellings: never too many arrivals in a window, and the hour is used."""
+    account = Account(AccountLimits(per_second=per_second, per_hour=per_hour, hour=40.0), known=False)
+    began = account.now
+    arrivals: list[float] = []
+    played = itertools.count()
+    events: list[tuple[float, int, int, str]] = []
+
+    def plan(at: float, who: int, what: str) -> None:
+        heapq.heappush(events, (at, next(played), who, what))
+
+    for who in range(len(manners)):
+        plan(began, who, "take")
+    while events:
+        at, _, who, what = heapq.heappop(events)
+        if at > began + 60.0:
+            break
+        if at > began + manners[who].dies:
+            continue
+        account.now = at
+        if what == "answer":
+            account.answer(str(who))
+            continue
+        process = account.processes.setdefault(str(who), Process())
+        given = account.take(str(who), manners[who].batch, answered=bool(process.settled))
+        for _ in range(given.granted):
+            up, down = rng.uniform(0.0, 0.3), rng.uniform(0.0, 0.3)
+            arrivals.append(at + up)
+            plan(at + up + down, who, "answer")
+        plan(at + min(max(given.wait, rng.uniform(0.01, 0.05)), manners[who].patience + 0.05), who, "take")
+    arrivals.sort()
+    for span, limit in ((1.0, per_second), (40.0, per_hour)):
+        assert all(later - first >= span for first, later in zip(arrivals, arrivals[limit:], strict=False))
+    if all(manner.dies == math.inf for manner in manners):
+        assert len([at for at in arrivals if at < began + 40.0]) >= min(per_hour, per_second * 20)
+
+
+# Inside each state
+
+ACCOUNT = "0123456789abcdef"
+SMALL = AccountLimits(per_second=4, per_hour=10, second=0.3, hour=2.0, life=0.4)
+
+
+@pytest.mark.enable_socket
+async def test_two_processes_share_one_second(place: Place, state: State, other: State) -> None:
+    """What one process took, the other cannot take before it comes back."""
+    assert (await taken(state, ACCOUNT, SMALL, Take(process="a", want=1))).granted == 1
+    again = await taken(state, ACCOUNT, SMALL, Take(process="a", settled=(0.0,), answered=True, want=9))
+    assert again.granted == 3
+    refused = await taken(other, ACCOUNT, SMALL, Take(process="b", want=1))
+    assert (refused.granted, refused.log.windows.unsettled, refused.log.windows.used) == (0, 3, 4)
+    await place.pass_time(refused.wait + 0.01)
+    assert (await taken(other, ACCOUNT, SMALL, Take(process="b", want=1))).granted == 1
+
+
+@pytest.mark.enable_socket
+async def test_accounts_do_not_meet(state: State) -> None:
+    """Another key has limits of its own."""
+    assert (await taken(state, ACCOUNT, SMALL, Take(process="a", want=1))).granted == 1
+    assert (await taken(state, "another", SMALL, Take(process="a", want=1))).granted == 1
+
+
+@pytest.mark.enable_socket
+async def test_the_hour_is_remembered(place: Place, state: State) -> None:
+    """A process that comes after all others have died finds the hour as they left it."""
+    await taken(state, ACCOUNT, SMALL, Take(process="a", settled=(0.5,) * 10, answered=True))
+    await state.aclose()
+    fresh = place.open()
+    spent = await taken(fresh, ACCOUNT, SMALL, Take(process="b", want=1))
+    assert (spent.granted, spent.log.windows.used) == (0, 10)
+    assert 0 < spent.wait < 1.6
+    await place.pass_time(spent.wait + 0.02)
+    assert (await taken(fresh, ACCOUNT, SMALL, Take(process="b", want=1))).granted == 1
+
+
+@pytest.mark.enable_socket
+async def test_only_one_goes_first(state: State, other: State) -> None:
+    """Of many takes at once in an unknown account, one gets a permit."""
+    given = await asyncio.gather(
+        *(
+            taken(each, ACCOUNT, SMALL, Take(process=f"{number}", want=5))
+            for number, each in enumerate((state, other) * 8)
+        )
+    )
+    assert sum(each.granted for each in given) == 1
