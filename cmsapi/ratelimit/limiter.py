@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 LONG_WAIT = 5.0
 # While other loops have requests out, a limiter with waiting calls asks this often whether one of those was closed.
 CLOSED_AFTER = 1.0
-# Seconds that the first of several limiters has to end an operation that it began without the lock.
-SWITCH = 0.2
 # Refusals in a row from which on one request at a time finds out whether the service works again.
 _PROBED = 2
 
@@ -54,10 +52,6 @@ class Priority(enum.IntEnum):
     POLL = 3
 
 
-# A name of its own, because finding a member of the enum costs a tenth of an acquire.
-_SPARING = Priority.POLL
-
-
 #: The calls that wait in a lane: what each waits for, and the longest pause that it waits for.
 Lane: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
 
@@ -67,11 +61,9 @@ class LoopGroup:
     """Hold the windows that several limiters share, each on a loop of its own."""
 
     windows: SlidingWindows
-    #: Held while one of several limiters uses the windows: the loops may run in several threads.
+    #: Held while a limiter uses the windows: the loops may run in several threads.
     lock: threading.RLock = attrs.field(factory=threading.RLock)
     limiters: list[RateLimiter] = attrs.field(factory=list)
-    #: Whether there is one limiter only.
-    alone: bool = True
     #: How many times the service refused in a row, requests that were under way together counted once; and since when.
     refusals: int = 0
     refused_at: float = -math.inf
@@ -82,18 +74,10 @@ class LoopGroup:
         return self.refusals >= _PROBED and any(limiter.open for limiter in self.limiters.copy())
 
     def join(self, limiter: RateLimiter) -> None:
-        """Let a limiter take permits from these windows.
-
-        One limiter alone needs no lock. When a second one comes, nothing is taken for a moment: an operation of the
-        first that has begun without the lock is over by then.
-        """
+        """Let a limiter take permits from these windows."""
         with self.lock:
-            now = limiter.time()
-            self.evict_closed(now)
-            if self.limiters:
-                self.windows.pause(now + SWITCH)
+            self.evict_closed(limiter.time())
             self.limiters.append(limiter)
-            self.alone = len(self.limiters) == 1
 
     def evict_closed(self, now: float) -> None:
         """Give up the requests that closed loops have left without an answer; called under the lock."""
@@ -103,7 +87,6 @@ class LoopGroup:
                 permit = limiter.open.pop()
                 permit.stage = "lost"
                 self.windows.lost(permit, now)
-        self.alone = len(self.limiters) == 1
 
     def leave(self, limiter: RateLimiter) -> None:
         """Forget a limiter that has nothing out and is not used any more."""
@@ -151,10 +134,8 @@ class RateLimiter:
                 is over, because others went first or the service asked for a pause. Or the pause of all calls lasts
                 for longer than `max_pause`, which is raised at once, also when the pause begins while the call waits.
         """
-        now, permit, windows = self.time(), Permit(), self.windows
-        at_once = not self.queued and self.group.alone and now >= windows.paused_until and not self.group.refusals
-        if at_once and windows.take(permit, now, sparing=priority is _SPARING):
-            self.open.add(permit)
+        now, permit = self.time(), Permit()
+        if not self.queued and self._take(permit, priority, now):
             return permit
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
@@ -191,17 +172,27 @@ class RateLimiter:
     def serve(self, now: float) -> None:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
         with self._lock:
-            windows = self.windows
             while (priority := self._front()) is not None:
-                lane, sparing = self._lanes[priority], priority is _SPARING
+                lane = self._lanes[priority]
                 waiter, (permit, _) = next(iter(lane.items()))
-                if now < windows.paused_until or self.group.probing or not windows.take(permit, now, sparing=sparing):
+                if not self._take(permit, priority, now):
                     self._refuse_impatient(now)
-                    self._timer.set(self._next_time(now, sparing=sparing) if self.queued else math.inf)
+                    self._timer.set(
+                        self._next_time(now, sparing=priority is Priority.POLL) if self.queued else math.inf
+                    )
                     return
-                self.open.add(permit)
                 self._leave(lane, waiter)
                 waiter.set_result(None)
+
+    def _take(self, permit: Permit, priority: Priority, now: float) -> bool:
+        """Take a permit, if one is free and calls do not pause."""
+        with self._lock:
+            if now < self.windows.paused_until or self.group.probing:
+                return False
+            taken = self.windows.take(permit, now, sparing=priority is Priority.POLL)
+            if taken:
+                self.open.add(permit)
+            return taken
 
     def _next_time(self, now: float, *, sparing: bool) -> float:
         """Return when to serve the next time, unless a permit ends before."""
@@ -240,9 +231,7 @@ class RateLimiter:
                 permit.stage = stage
             return
         permit.stage = stage
-        if shared := not self.group.alone:
-            self._lock.acquire()
-        try:
+        with self._lock:
             now, windows = self.time(), self.windows
             if stage == "answered":
                 windows.answered(permit, now, quota)
@@ -252,11 +241,8 @@ class RateLimiter:
                 windows.unsent(permit)
             if self.queued:
                 self.serve(now)
-        finally:
-            if shared:
-                self._lock.release()
-        if shared:
-            for limiter in self._limiters.copy():
+        for limiter in self._limiters.copy():
+            if limiter is not self:
                 limiter.wake()
 
     def wake(self) -> None:
@@ -303,11 +289,11 @@ class RateLimiter:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead, windows = sum(self.waiting()[: priority + 1]), self.windows
         with self._lock:
-            return max(self.pause_left(now), windows.expected_wait(ahead, now, sparing=priority is _SPARING))
+            return max(self.pause_left(now), windows.expected_wait(ahead, now, sparing=priority is Priority.POLL))
 
     def why_wait(self, priority: Priority) -> tuple[str, str]:
         """Tell which window makes a call wait that comes now (`"second"`, `"hour"` or `"pause"`), and why in words."""
-        now, sparing = self.time(), priority is _SPARING
+        now, sparing = self.time(), priority is Priority.POLL
         with self._lock:
             windows = self.windows
             if self.pause_left(now):

@@ -201,7 +201,7 @@ async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.enable_socket
-@pytest.mark.parametrize("how", ["the key is evicted", "the document is no JSON", "log is []", FLUSHED])
+@pytest.mark.parametrize("how", ["the key is evicted", "the document is no JSON", "processes is {}", FLUSHED])
 async def test_keys_that_are_lost_in_full_swing(how: str, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Two processes go on after a rest when keys are evicted or flushed, and the hour is spent exactly once."""
     url = await emptied(server)
