@@ -15,8 +15,8 @@ that arrives twice counts once, and whatever a process did while it could not re
 - After an outage all processes pause until each of them must have told what it did meanwhile. A process that did not
   notice the outage may come first: when all others that have requests out, or wait, were absent for longer than they
   ever are, all pause.
-- A state may lose the log, or something else may spoil it. Then a new one begins. A process that knew the old one
-  writes down what it remembers of the others, and all pause until each of them must have come.
+- A state may lose the log, or something else may spoil it. Then a new one begins, and once a process comes that knew
+  another one, all pause until each of them must have told its rows.
 - Rows are told by their age, so that the clocks of the processes need not agree. What the telling takes makes a request
   settle later, never sooner.
 """
@@ -41,7 +41,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # A log of another format is not read; the limits are learned again.
-FORMAT = 2
+FORMAT = 1
 # The open rows of a process that was not heard of for so many seconds settle once nothing of it can still arrive.
 LIFE = 5.0
 # A process that waits comes back after so many seconds at the latest, and counts as waiting for a little longer.
@@ -137,8 +137,7 @@ class Take:
         pause: Seconds for which all processes pause.
         want: Permits wanted.
         sparing: Whether they are for polls, which leave a part of both windows to other calls.
-        memory: The log after the last take, or None.
-        memory_age: Seconds since then.
+        log: When the log of the last take began, 0 for none.
     """
 
     process: str
@@ -151,8 +150,7 @@ class Take:
     pause: float = 0.0
     want: int = 0
     sparing: bool = False
-    memory: SharedLog | None = None
-    memory_age: float = 0.0
+    log: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -202,15 +200,13 @@ class SharedLog:
         before, now = self.time, self._advance(clock)
         windows = self.windows
         self.began = self.began or max(1, int(now * 1000))
-        lost = asked.memory is not None and asked.memory.began != self.began
+        lost = asked.log not in (0, self.began)
         if asked.pause > 0:
             windows.pause(now + asked.pause)
         if windows.limited and self._were_absent(asked.process, now - before):
             windows.pause(now + OUTAGE_PAUSE)
         if windows.limited and (lost or spoilt):
             windows.pause(min(now, self.began / 1000) + self.limits.life)
-        if lost and asked.memory is not None:
-            self._remember(asked.memory, now - asked.memory_age)
         settled, heard = [now - age for age in asked.settled], self.processes.get(asked.process)
         if settled and (heard is None or max(settled) > heard.heard_at):
             windows.tried(max(settled))
@@ -275,13 +271,6 @@ class SharedLog:
         absence = max(ABSENCE * self.limits.life, WAITS)
         return since > absence and any(rows.open or rows.waiting for rows in self.others(process))
 
-    def _remember(self, memory: SharedLog, at: float) -> None:
-        """Write down the rows of another log, as it was at a time, of processes of which this one knows nothing."""
-        later = at - memory.time
-        for name, rows in memory.processes.items():
-            settled = [at + later for at in rows.settled]
-            self.processes.setdefault(name, ProcessRows(rows.heard_at + later, rows.open, 0, settled))
-
     # What a process gets
 
     def _give(self, own: ProcessRows, asked: Take, now: float) -> tuple[int, float]:
@@ -339,7 +328,7 @@ def read(document: str | None, limits: AccountLimits) -> SharedLog:
     if document is not None:
         try:
             said: Any = loads(document.encode())
-            if said["format"] == FORMAT and _consistent(log := _log(said, limits)) and log.rows == said["rows"]:
+            if said["format"] == FORMAT and (log := _log(said, limits)).rows == said["rows"]:
                 return log
         except _UNREADABLE:
             pass
@@ -357,41 +346,25 @@ def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
 
 
 def _log(said: Any, limits: AccountLimits) -> SharedLog:
+    """Return the log of a document; an error of `_UNREADABLE` says that it makes no sense."""
     log = SharedLog(limits)
-    log.began, log.time = _number(said["began"]), _number(said["time"])
+    log.began, log.time = int(_number(said["began"], 1, 1000 * _LATEST)), _number(said["time"])
+    windows, soon = log.windows, log.time + 1.0
     for name, values in said["processes"].items():
-        heard_at, out, waiting, *settled = map(_number, values)
-        times, counts = settled[::2], settled[1::2]
-        if sum(counts) > LARGEST_COUNT or min(counts, default=1) < 1:
-            raise ValueError("each time of a row has a count")
-        flat = chain.from_iterable([at / 1000] * count for at, count in zip(times, counts, strict=True))
-        log.processes[name] = ProcessRows(heard_at, out, waiting, list(flat))
-    windows = log.windows
+        heard_at, out, waiting, *settled = values
+        log.processes[name] = rows = ProcessRows(_number(heard_at, 0, soon), int(_number(out)), int(_number(waiting)))
+        for at, count in zip(settled[::2], settled[1::2], strict=True):
+            rows.settled += [_number(at, 0, 1000 * soon) / 1000] * int(_number(count, 1, LARGEST_COUNT))
     windows.known = windows.known or bool(said["known"])
-    windows.foreign_usage = ForeignUsage(*(_number(value, math.inf) for value in said["foreign"]))
-    windows.tries_at = _number(said["tries_at"], math.inf)
+    windows.obey_service(_number(said["limit"], absent=math.inf))
+    # An answer that tells of foreign requests counts no more of them than its limit.
+    count, *leave = said["foreign"]
+    count = int(_number(count, 0, 0 if windows.service_limit == math.inf else windows.service_limit))
+    windows.foreign_usage = ForeignUsage(count, *(_number(at, 0, log.time + _FAR, math.inf) for at in leave))
+    windows.tries_at = _number(said["tries_at"], absent=math.inf)
     windows.tries_every = _number(said["tries_every"])
-    windows.paused_until = _number(said["paused_until"], -math.inf)
-    windows.obey_service(_number(said["limit"], math.inf))
+    windows.paused_until = _number(said["paused_until"], 0, log.time + _LONGEST_PAUSE, -math.inf)
     return log
-
-
-def _consistent(log: SharedLog) -> bool:
-    """Tell whether its values can be true together."""
-    windows, foreign, until = log.windows, log.windows.foreign_usage, log.time + 1.0
-    return (
-        min(windows.tries_every, foreign.count) >= 0
-        and 0 < log.began <= 1000 * _LATEST
-        and max(log.time, windows.tries_every) <= _LATEST
-        and windows.paused_until <= log.time + _LONGEST_PAUSE
-        # An answer that tells of foreign requests counts no more of them than its limit.
-        and (not foreign.count or foreign.count <= windows.service_limit < math.inf)
-        and (not foreign.count or foreign.last_leaves <= log.time + _FAR)
-        and all(
-            0 <= rows.open <= LARGEST_COUNT and max(rows.heard_at, *rows.settled, 0.0) <= until
-            for rows in log.processes.values()
-        )
-    )
 
 
 def _written(value: float) -> float | None:
@@ -399,10 +372,10 @@ def _written(value: float) -> float | None:
     return None if math.isinf(value) else round(value, 6)
 
 
-def _number(value: Any, absent: float | None = None) -> Any:
-    """Read a number; a `TypeError` says that it is none."""
+def _number(value: Any, least: float = 0, most: float = _LATEST, absent: float | None = None) -> float:
+    """Return a number of a document if it can be true; nothing stands for `absent`."""
     if value is None and absent is not None:
         return absent
-    if type(value) not in (int, float):
-        raise TypeError
-    return value
+    if type(value) not in (int, float) or not least <= value <= most:
+        raise ValueError(f"no number from {least} to {most}")
+    return float(value)

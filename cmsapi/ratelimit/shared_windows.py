@@ -27,7 +27,7 @@ import attrs
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import KEPT, RequestLog
-from cmsapi.ratelimit.shared_log import GATHER, LONGEST_WAIT, OUTAGE_PAUSE, AccountLimits, SharedLog, Take, Taken, take
+from cmsapi.ratelimit.shared_log import GATHER, LONGEST_WAIT, OUTAGE_PAUSE, AccountLimits, Take, Taken, take
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
@@ -71,9 +71,8 @@ class SharedWindows(SlidingWindows):
         self._at_hand = 0
         self._own: list[float] = []
         self._others_open = 0
-        # The log after the last take, when that was asked for, and how far its clock is ahead of the loop's at least.
-        self._log: SharedLog | None = None
-        self._told_at, self._ahead = -math.inf, 0.0
+        # Of the last take: when its log began, when it was asked for, and how far the log's clock is ahead at least.
+        self._began, self._told_at, self._ahead = 0, -math.inf, 0.0
         # When the last take failed.
         self._failed_at = -math.inf
         # What is to be told: since when something is, whether there was an answer, what the newest one said of the
@@ -235,8 +234,7 @@ class SharedWindows(SlidingWindows):
             pause=max(0.0, self._pause_untold - now, 0.0 if self.outage is None else OUTAGE_PAUSE),
             want=max(0, wanted - self._at_hand),
             sparing=sparing,
-            memory=self._log,
-            memory_age=now - self._told_at,
+            log=self._began,
         )
         self._untold_since, self._pause_untold, self._header = math.inf, -math.inf, None
         return asked
@@ -265,7 +263,7 @@ class SharedWindows(SlidingWindows):
         self.learn(log.windows, -ahead)
         self._at_hand += taken.granted
         self._answered = False
-        self._log, self._told_at, self._ahead = log, sent, log.time - now
+        self._began, self._told_at, self._ahead = log.began, sent, log.time - now
         self._expires = sent + self._limits.life
         scarce = taken.granted < asked.want
         self._not_before = now + min(max(taken.wait, GATHER), LONGEST_WAIT) if scarce else now

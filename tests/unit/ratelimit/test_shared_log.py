@@ -21,7 +21,6 @@ from cmsapi.ratelimit.shared_log import (
     STEP,
     WAITS,
     AccountLimits,
-    SharedLog,
     Take,
     Taken,
     take,
@@ -41,12 +40,12 @@ class Process:
     Args:
         open: Those without an answer.
         settled: When the others settled.
-        memory: The log after its last take, and when that was.
+        log: When the log of its last take began.
     """
 
     open: int = 0
     settled: list[float] = attrs.field(factory=list)
-    memory: tuple[SharedLog, float] | None = None
+    log: int = 0
 
 
 class Account:
@@ -68,19 +67,17 @@ class Account:
     def take(self, name: str, want: int = 0, **said: object) -> Taken:
         """Let a process tell what it did, and take permits."""
         process = self.processes.setdefault(name, Process())
-        log, at = process.memory or (None, 0.0)
         asked = Take(
             process=name,
             open=process.open,
             settled=tuple(self.now - at for at in process.settled),
             want=want,
-            memory=log,
-            memory_age=self.now - at,
+            log=process.log,
             **said,  # type: ignore[arg-type]
         )
         self.document, given = take(self.limits, asked, self.document, self.now)
         process.open += given.granted
-        process.memory = given.log, self.now
+        process.log = given.log.began
         return given
 
     def answer(self, name: str, count: int = 1) -> None:
@@ -280,21 +277,21 @@ def test_a_lower_limit_of_the_service() -> None:
     assert account.take("b").log.windows.per_hour == 100
 
 
-def test_what_a_process_remembers_of_a_lost_log() -> None:
-    """The new log has the rows of all processes that the old one had, after a pause in which all tell theirs."""
+def test_a_lost_log_begins_anew() -> None:
+    """The first process that knew the old one makes all pause, until each has told its rows again."""
     account = Account()
     account.spend("a", 5)
-    account.spend("dead", 7)
-    account.take("a")
+    account.spend("b", 7)
     account.now += 10.0
     account.document = None
     account.take("new", answered=True)
     refused = account.take("a", 1)
-    assert (refused.granted, refused.log.windows.used, refused.loss) == (0, 12, "lost")
+    assert (refused.granted, refused.log.windows.used, refused.loss) == (0, 5, "lost")
     assert refused.wait == pytest.approx(account.limits.life, abs=0.01)
     for _ in range(2):
         account.now += refused.wait / 2 + 0.01
         account.take("a")
+        assert account.take("b").log.windows.used == 12
     assert account.take("new", 1).granted == 1
 
 

@@ -81,7 +81,7 @@ async def test_the_limits_go_on_in_the_file_that_is_there(tmp_path: Path, caplog
     state, other = SqliteState(path), SqliteState(path)
     before = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,)))
     await asyncio.to_thread(remove, path)
-    after = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,), memory=before.log))
+    after = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,), log=before.log.began))
     assert "was removed or replaced while it was used" in caplog.text
     others = await taken(other, "account", LIMITS, Take(process="other"))
     assert before.log.began != after.log.began == others.log.began

@@ -17,7 +17,7 @@ from blockbuster import BlockBuster
 import cmsapi
 from cmsapi.message import Request, Response
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.shared_log import AccountLimits, SharedLog, Take, Taken
+from cmsapi.ratelimit.shared_log import AccountLimits, Take, Taken
 from cmsapi.ratelimit.shared_windows import SharedWindows
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
@@ -179,23 +179,23 @@ def test_rows_that_something_else_wrote_while_all_were_idle(
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("how", KEYS)
 async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
-    """Whatever becomes of a server's keys, the next take begins a new log, with all that its process remembers."""
+    """Whatever becomes of a server's keys, the next take begins a new log, with all rows of its process."""
     url = await emptied(server)
     limits = AccountLimits(per_second=20, per_hour=80, life=0.2)
     async with contextlib.aclosing(RedisState(url)) as state:
 
-        async def ask(memory: SharedLog | None, **said: Any) -> Taken:
-            return await taken(state, ACCOUNT, limits, Take(process="a", memory=memory, **said))
+        async def ask(log: int, **said: Any) -> Taken:
+            return await taken(state, ACCOUNT, limits, Take(process="a", log=log, **said))
 
-        before = await ask(None, settled=(0.3, 0.2), answered=True, want=3)
+        before = await ask(0, settled=(0.3, 0.2), answered=True, want=3)
         assert (before.granted, before.log.windows.used) == (3, 5)
         assert await spoil_server(url, how) == 1
-        after = await ask(before.log, open=1, settled=(0.4, 0.3, 0.0, 0.0), answered=True, want=9)
+        after = await ask(before.log.began, open=1, settled=(0.4, 0.3, 0.0, 0.0), answered=True, want=9)
         assert (after.granted, after.log.windows.used, after.log.windows.unsettled) == (0, 5, 1)
         assert after.log.began != before.log.began
         assert after.loss == ("lost" if how in LOST else "spoilt")
         await asyncio.sleep(after.wait + 0.01)
-        alone = await ask(after.log, settled=(0.6, 0.5, 0.2, 0.2, 0.0), want=9)
+        alone = await ask(after.log.began, settled=(0.6, 0.5, 0.2, 0.2, 0.0), want=9)
         assert (alone.granted, alone.log.windows.used, alone.loss) == (1, 6, None)
 
 
