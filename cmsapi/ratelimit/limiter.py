@@ -112,8 +112,6 @@ class RateLimiter:
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
-        # The end of the pause for which the calls that wait were asked whether they wait for it.
-        self._asked_until = -math.inf
         self._foreign_growth = ForeignGrowth()
         self._timer = Timer(self.serve)
 
@@ -207,12 +205,8 @@ class RateLimiter:
 
     def _refuse_impatient(self, now: float) -> None:
         """Refuse the calls that do not wait for as long as the pause lasts by now."""
-        ends_at = now + (pause := self.pause_left(now))
-        # By so much two clocks may disagree about the same end.
-        if ends_at <= self._asked_until + 1.0:
-            return
-        self._asked_until = ends_at
-        for lane in self._lanes:
+        pause = self.pause_left(now)
+        for lane in self._lanes if pause else ():
             for waiter, (_, max_pause) in tuple(lane.items()):
                 if pause > max_pause and not waiter.done():
                     self._leave(lane, waiter)

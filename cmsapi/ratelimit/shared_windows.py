@@ -83,8 +83,8 @@ class SharedWindows(SlidingWindows):
         self._pause_untold = -math.inf
         # Headers of requests that left before are not heard: others may not have told yet what is counted there.
         self._heard_from = -math.inf
-        # Until when the permits at hand are good; before when a take gives nothing; from when requests go alone.
-        self._expires = self._not_before = self._alone_from = -math.inf
+        # Before when a take gives nothing.
+        self._not_before = -math.inf
         self._loop = asyncio.get_running_loop()
         self._timer = Timer(self._schedule)
         self._taking: asyncio.Task[None] | None = None
@@ -103,7 +103,7 @@ class SharedWindows(SlidingWindows):
     def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
         """Take a permit, if one is at hand; a take for polls has left a part to others."""
         if self.outage is not None:
-            return now >= self._alone_from and super().take(permit, now, sparing=sparing)
+            return super().take(permit, now, sparing=sparing)
         if not self._admits(now):
             return False
         self._at_hand -= 1
@@ -114,13 +114,17 @@ class SharedWindows(SlidingWindows):
         """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
         self._schedule(now)
         if self.outage is not None:
-            return max(self._alone_from, super().next_time(now, sparing=sparing))
+            return super().next_time(now, sparing=sparing)
         if self._admits(now):
             return now
         return self.unanswered.next_change(now) if self._at_hand else math.inf
 
     def _admits(self, now: float) -> bool:
-        return self._at_hand > 0 and now < self._expires and not self.probing(now)
+        return self._at_hand > 0 and not self._expired(now) and not self.probing(now)
+
+    def _expired(self, now: float) -> bool:
+        """Tell whether other processes may take this one for gone, and with it what is at hand."""
+        return now >= self._told_at + self._limits.life
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
@@ -216,7 +220,7 @@ class SharedWindows(SlidingWindows):
         sparing, overdue = not sum(lanes), self.unanswered.overdue(now)
         wanted = polls if sparing else sum(lanes)
         wanted = min(wanted, 1) if overdue else wanted
-        if not wanted or now >= self._expires:
+        if not wanted or self._expired(now):
             self._at_hand = 0
         hour = self.log.hour if self.own_limit < math.inf else self.log.second
         self._own = [at for at in self._own if at + hour + KEPT > now]
@@ -236,7 +240,7 @@ class SharedWindows(SlidingWindows):
             sparing=sparing,
             log=self._began,
         )
-        self._untold_since, self._pause_untold, self._header = math.inf, -math.inf, None
+        self._untold_since, self._pause_untold, self._answered, self._header = math.inf, -math.inf, False, None
         return asked
 
     def _apply(self, asked: Take, taken: Taken, sent: float) -> None:
@@ -262,9 +266,7 @@ class SharedWindows(SlidingWindows):
         self.advance(now)
         self.learn(log.windows, -ahead)
         self._at_hand += taken.granted
-        self._answered = False
         self._began, self._told_at, self._ahead = log.began, sent, log.time - now
-        self._expires = sent + self._limits.life
         scarce = taken.granted < asked.want
         self._not_before = now + min(max(taken.wait, GATHER), LONGEST_WAIT) if scarce else now
         self.takes += 1
@@ -283,7 +285,8 @@ class SharedWindows(SlidingWindows):
             self.unsettled -= self._others_open
             self._others_open = 0
             self.keep_to(self._alone)
-            self._alone_from = now if not self.takes else max(now, sent + STILL)
+            if self.takes:
+                super().pause(sent + STILL)
         self.outage = error
         self._serve(now)
 
