@@ -165,3 +165,17 @@ async def test_killed_in_full_swing(url: str) -> None:
             await asyncio.sleep(1.2)
             await until(lambda: of_last_second() >= 16)
         assert sandbox.statistics.rate_limited == 0
+
+
+async def test_frozen_in_full_swing(url: str) -> None:
+    """A worker that stands still for longer than its rows live, and goes on, leaves no refusal to itself or others."""
+    async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox:
+        what = ("saturate", url, sandbox.base_url, sandbox.api_key, 60.0, 30, 100_000, 1.0)
+        async with workers(2, *what) as (frozen, _):
+            await until(lambda: len(sandbox.ledger) >= 40)
+            frozen.process.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(1.0 + 2.0 + 1.5)
+            before = len(sandbox.ledger)
+            frozen.process.send_signal(signal.SIGCONT)
+            await until(lambda: len(sandbox.ledger) >= before + 60)
+        assert sandbox.statistics.rate_limited == 0
