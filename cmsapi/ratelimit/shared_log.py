@@ -95,6 +95,13 @@ class AccountLimits:
     hour: float = HOUR
     life: float = LIFE
 
+    @property
+    def horizon(self) -> float:
+        """Seconds for which a request that has settled matters."""
+        if (self.per_hour or math.inf) < math.inf:
+            return self.hour + KEPT
+        return self.second if (self.per_second or math.inf) < math.inf else 0.0
+
     def windows(self) -> SlidingWindows:
         """Return windows with these limits that no request has used yet."""
         log = RequestLog(second=self.second, hour=self.hour)
@@ -245,14 +252,14 @@ class SharedLog:
         """Drop what is over, and return the time."""
         if clock < self.time - STEP:
             self.shift(clock - self.time)
-        now = self.time = max(clock, self.time)
-        hour = self.limits.hour if self.windows.own_limit < math.inf else self.limits.second
+        now, horizon = max(clock, self.time), self.limits.horizon
+        self.time = now
         for name, rows in list(self.processes.items()):
             gone_at = rows.heard_at + self.limits.life + IN_FLIGHT_CAP
             if gone_at <= now:
                 rows.settled += [gone_at] * rows.open
                 rows.open = rows.waiting = 0
-            rows.settled = [at for at in rows.settled if at + hour + KEPT > now]
+            rows.settled = [at for at in rows.settled if at + horizon > now]
             if not (rows.open or rows.waiting or rows.settled):
                 del self.processes[name]
         self._count()

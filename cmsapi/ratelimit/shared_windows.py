@@ -26,7 +26,7 @@ import attrs
 
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.request_log import KEPT, RequestLog
+from cmsapi.ratelimit.request_log import RequestLog
 from cmsapi.ratelimit.shared_log import GATHER, LONGEST_WAIT, OUTAGE_PAUSE, AccountLimits, Take, Taken, take
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
@@ -222,8 +222,8 @@ class SharedWindows(SlidingWindows):
         wanted = min(wanted, 1) if overdue else wanted
         if not wanted or self._expired(now):
             self._at_hand = 0
-        hour = self.log.hour if self.own_limit < math.inf else self.log.second
-        self._own = [at for at in self._own if at + hour + KEPT > now]
+        horizon = self._in_force().horizon
+        self._own = [at for at in self._own if at + horizon > now]
         # In a silence, what is overdue counts as if the network lived: otherwise no request could find that out.
         settled = [*self._own, *(at + IN_FLIGHT_CAP for at in self.unanswered.unvouched[:overdue])]
         quota, permit, came_at = self._header or (None, Permit(), now)
