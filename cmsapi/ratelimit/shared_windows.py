@@ -270,6 +270,8 @@ class SharedWindows(SlidingWindows):
 
     def _fail(self, error: Exception, sent: float) -> None:
         now = self._failed_at = self._loop.time()
+        # A pause that this take was to tell is told by the next one.
+        self._pause_untold = self.paused_until
         if self.outage is None:
             logger.warning(
                 "until it can be reached, this process makes at most %d requests a second: %s",

@@ -491,6 +491,21 @@ async def test_a_pause_is_for_all() -> None:
     assert asyncio.get_running_loop().time() - began == pytest.approx(10.0, abs=0.1)
 
 
+async def test_a_pause_outlives_an_outage() -> None:
+    """A pause that could not be told is told when the state is back."""
+    memory = SharedMemory()
+    one, other = process(memory), process(memory)
+    one.limiter.end(await one.limiter.acquire(), "answered")
+    one.state.out = True
+    one.limiter.pause(60.0)
+    await asyncio.sleep(2.5)
+    one.state.out = False
+    await asyncio.sleep(2 * TRY_AGAIN)
+    began = asyncio.get_running_loop().time()
+    await other.limiter.acquire()
+    assert asyncio.get_running_loop().time() - began == pytest.approx(60.0 - 2.5 - 2 * TRY_AGAIN, abs=1.0)
+
+
 async def test_no_process_waits_for_a_pause_beyond_its_bound() -> None:
     """A pause of hours that one process was asked for refuses the calls of another, also those that wait."""
     memory = SharedMemory()
