@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.sharing.document import read
-from cmsapi.ratelimit.sharing.exchange import AccountLimits
+from cmsapi.ratelimit.shared_log import AccountLimits, Take, read
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.state.store import State
 
@@ -23,7 +22,7 @@ class RequestUse:
         foreign: Requests of that hour that other programs made with the same key, as far as the answers tell.
         per_second: Requests that a second admits; infinity without a limit.
         second: Requests of the last second, and those that are under way.
-        processes: The requests that each process has under way, or may send at once.
+        processes: The requests of the last hour of each process, those under way among them.
     """
 
     per_hour: float
@@ -53,10 +52,10 @@ async def read_use(state: State, account: str, limiter: RateLimiter) -> RequestU
     Raises:
         StateError: The state cannot be reached.
     """
-    now = limiter.time()
-    own, then = limiter.windows.figures(now)
+    now, own = limiter.time(), limiter.windows
     if not state.shared:
-        return _use(own, then, {})
+        own.advance(now)
+        return _use(own, now, {})
 
     def look(document: str | None, clock: float) -> tuple[str, None]:
         raise _Found(document, clock)
@@ -64,21 +63,20 @@ async def read_use(state: State, account: str, limiter: RateLimiter) -> RequestU
     try:
         await state.update_limits(account, look)
     except _Found as found:
-        limits = AccountLimits(per_second=own.per_second, per_hour=own.own_limit, reserve=own.reserve)
-        allocation = read(found.document, limits)
-        holders = {name: holder.out for name, holder in allocation.holders.items() if holder.out}
-        return _use(allocation.windows, found.clock + allocation.ahead, holders)
+        log = read(found.document, AccountLimits(per_second=own.set_per_second, per_hour=own.own_limit))
+        # Without a wish this only lets go what is over; the log is not written.
+        log.take(Take(process=""), found.clock)
+        hour = log.time - log.limits.hour
+        return _use(log.windows, log.time, {name: rows.since(hour) for name, rows in log.processes.items() if name})
     raise RuntimeError("a change that raises was made")
 
 
 def _use(windows: SlidingWindows, now: float, processes: Mapping[str, int]) -> RequestUse:
-    windows.advance(now)
-    unsettled = windows.unsettled or sum(processes.values())
     return RequestUse(
         per_hour=windows.per_hour,
-        hour=unsettled + len(windows.log) + windows.foreign_usage.count,
+        hour=windows.unsettled + len(windows.log) + windows.foreign_usage.count,
         foreign=windows.foreign_usage.count,
         per_second=windows.per_second,
-        second=unsettled + len(windows.log) - windows.log.before_second,
+        second=windows.unsettled + windows.log.in_second(now),
         processes=processes,
     )

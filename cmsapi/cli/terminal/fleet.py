@@ -76,8 +76,8 @@ def _head(overview: cmsapi.Overview, state: str, width: int) -> list[Text]:
     alive = f"{len(overview.processes):,} {noun}: {pids}" if pids else "no other process"
     return [
         Text(set_cell_size(title, max(0, width - len(time) - 1)) + " " + time, "bold"),
-        _used("hour", use.hour, use.per_hour, f" requests{foreign}", bar),
-        _used("second", use.second, use.per_second, f" requests{_by(use.processes)}", bar),
+        _used("hour", use.hour, use.per_hour, f" requests{foreign}{_by(use.processes)}", bar),
+        _used("second", use.second, use.per_second, " requests", bar),
         Text(f"alive   {alive}"),
     ]
 
@@ -96,7 +96,7 @@ def _by(processes: Mapping[str, int]) -> str:
     if not processes:
         return ""
     most = sorted(processes.items(), key=lambda pair: -pair[1])
-    return "; under way " + ", ".join(f"{count:,} by {plain(name)[:8]}" for name, count in most)
+    return "; " + ", ".join(f"{count:,} by {plain(name)[:8]}" for name, count in most)
 
 
 def _batches(overview: cmsapi.Overview, width: int) -> list[Text]:
