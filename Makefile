@@ -21,7 +21,7 @@ ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 # uv installs the versions of uv.lock; `make test NEWEST=1` takes the newest that pyproject.toml admits, as pip does.
 NEWEST ?=
-EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
+EVERYTHING := --editable '.[cli,mcp,notebook,otel,postgres,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts ablation figures chaos books soak mutants lock audit dist installed unpacked notes release clean

@@ -11,6 +11,7 @@ _PACKAGES = {
     "mcp": ("mcp", "pydantic"),
     "notebook": ("IPython", "matplotlib", "pandas"),
     "otel": ("opentelemetry",),
+    "postgres": ("psycopg",),
     "redis": ("redis",),
     "testing": ("aioresponses", "pytest"),
 }

@@ -10,7 +10,7 @@ import attrs
 
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.store import Change, Standing, State, Step, T
+from cmsapi.state.store import Action, Change, Standing, State, T
 
 
 @attrs.define
@@ -36,9 +36,10 @@ class MemoryState(State):
         self.documents: dict[tuple[str, str], str] = {}
         self.limits: dict[str, str] = {}
 
-    async def _step(
-        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    async def change(
+        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
+        """Change an entry if it stands as it must."""
         scope, key = lease.scope, (lease.scope, lease.key)
         row = self.rows.get(key)
         if row is None:
@@ -48,14 +49,14 @@ class MemoryState(State):
             found, stood = row.entry, Standing.FREE
         else:
             found, stood = row.entry, Standing.MINE if row.lease == lease.id else Standing.HELD
-        if stood is when:
+        if stood is expected:
             written = entry if entry is not None else found
-            if step is Step.END:
+            if action is Action.END:
                 self.rows.pop(key, None)
                 if entry is not None and entry.batch is not None:
                     self.ended[scope, entry.batch, entry.item] = entry
             elif written is not None:
-                self.rows[key] = Row(written, lease.id if step is Step.HOLD else None)
+                self.rows[key] = Row(written, lease.id if action is Action.HOLD else None)
         return stood, found
 
     async def entries(self, scope: str) -> dict[str, Entry]:
@@ -82,10 +83,12 @@ class MemoryState(State):
         for item in items:
             self.ended.pop((scope, batch, item), None)
 
-    async def _get_text(self, scope: str, name: str) -> str | None:
+    async def get_text(self, scope: str, name: str) -> str | None:
+        """Return the text of a document."""
         return self.documents.get((scope, name))
 
-    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+        """Put a text in the place of the old one if that stands."""
         if self.documents.get((scope, name)) == old:
             self.documents.pop((scope, name), None)
             if new is not None:

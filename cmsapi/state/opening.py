@@ -23,7 +23,7 @@ MEMORY = "memory:"
 
 _FORMS = (
     "state is 'memory:' for one process, 'sqlite:///relative.db' or 'sqlite:////absolute.db' for one host, "
-    "or 'redis://host:6379/0' or 'rediss://…' for many."
+    "or 'redis://host:6379/0', 'rediss://…' or 'postgresql://host/database' for many."
 )
 
 
@@ -32,10 +32,10 @@ def open_state(url: str) -> State:
 
     Args:
         url: `memory:`, `sqlite:///relative.db`, `sqlite:////absolute.db`, `redis://[[user]:password@]host[:port][/db]`,
-            or the same with `rediss` for TLS.
+            or the same with `rediss` for TLS, or `postgresql://[user[:password]@]host[:port]/database`.
 
     Raises:
-        ConfigError: The URL is none of these, or what Redis needs is not installed.
+        ConfigError: The URL is none of these, or the client of its server is not installed.
     """
     if not isinstance(url, str):
         raise ConfigError(f"{_FORMS} This is a {type(url).__name__}.")
@@ -57,6 +57,12 @@ def open_state(url: str) -> State:
         except ImportError:
             raise ConfigError(f"state='redis://…' needs the Redis client: {advice('redis')}") from None
         return RedisState(url)
+    if parts.scheme in ("postgresql", "postgres"):
+        try:
+            from cmsapi.state.postgres import PostgresState
+        except ImportError:
+            raise ConfigError(f"state='postgresql://…' needs the Postgres client: {advice('postgres')}") from None
+        return PostgresState(url)
     raise ConfigError(f"{_FORMS} It must be one of these, got {_shown(url)}.")
 
 

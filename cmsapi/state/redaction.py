@@ -8,7 +8,7 @@ import re
 def redact_url(url: str) -> str:
     """Return the URL of a state without user, password and query, for messages."""
     scheme, found, rest = url.partition("://")
-    if scheme not in ("redis", "rediss") or not found:
+    if scheme not in ("redis", "rediss", "postgresql", "postgres") or not found:
         return url
     place = re.split("[?#]", rest, maxsplit=1)[0]
     if "@" in rest[len(place) :]:

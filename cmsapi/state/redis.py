@@ -26,7 +26,7 @@ from cmsapi.state import scripts
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
+from cmsapi.state.store import LEASE_TTL, Action, Change, Standing, State, T
 from cmsapi.state.text import read_row
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -99,7 +99,7 @@ class RedisState(State):
         self._cause = ""
         self._closed = False
         register = self._client.register_script
-        self._step_entry = register(scripts.STEP)
+        self._change_entry = register(scripts.CHANGE)
         self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
         self._compare_and_set = register(scripts.COMPARE_AND_SET)
         self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
@@ -201,21 +201,22 @@ class RedisState(State):
 
         return await self._guarded(command)
 
-    async def _step(
-        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    async def change(
+        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
+        """Change an entry if it stands as it must, and send a heartbeat."""
         text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
-        args = (lease.key, lease.id, when, step, text, item or "")
-        if step is Step.HOLD:
+        args = (lease.key, lease.id, expected, action, text, item or "")
+        if action is Action.HOLD:
             self._leases.add(lease.id)
-        stood, found, holder = await self._beat(self._step_entry, lease.scope, *args, "", batch=batch)
+        stood, found, holder = await self._beat(self._change_entry, lease.scope, *args, "", batch=batch)
         held_by, _, owner = holder.partition(" ")
         if stood == Standing.HELD and owner == cast("Owner", self._owner).id and held_by not in self._leases:
             # Something else has written that: this process would wait for itself.
-            stood, found, _ = await self._beat(self._step_entry, lease.scope, *args, holder, batch=batch)
-        if step is not Step.HOLD:
+            stood, found, _ = await self._beat(self._change_entry, lease.scope, *args, holder, batch=batch)
+        if action is not Action.HOLD:
             self._leases.discard(lease.id)
-        return Standing(stood), read_row(Entry, found) if found and when is not Standing.MINE else None
+        return Standing(stood), read_row(Entry, found) if found and expected is not Standing.MINE else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -247,11 +248,13 @@ class RedisState(State):
         if items:
             await self._guarded(self._client.hdel, _key(scope, f"batch:{batch}"), *items)
 
-    async def _get_text(self, scope: str, name: str) -> str | None:
+    async def get_text(self, scope: str, name: str) -> str | None:
+        """Return the text of a document."""
         text: str | None = await self._guarded(self._client.hget, _key(scope, "documents"), name)
         return text
 
-    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+        """Put a text in the place of the old one if that stands."""
         keys = [_key(scope, "version"), _key(scope, "documents")]
         stands: str = await self._guarded(self._compare_and_set, keys, [name, old or "", new or ""])
         return stands or None

@@ -30,12 +30,12 @@ redis.call('ZADD', KEYS[5], now + ARGV[3], ARGV[1])
 )
 
 # Changes an entry if it stands as it must; returns how it stood, and what was found (see `State`).
-# KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, step, entry or outcome or '', item or '',
+# KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, action, entry or outcome or '', item or '',
 # a holder that counts as none or ''.
-STEP = (
+CHANGE = (
     _LIVE
     + """
-local key, mine, when, step, text, item = ARGV[4], ARGV[5] .. ' ' .. ARGV[1], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local key, mine, expected, action, text, item = ARGV[4], ARGV[5] .. ' ' .. ARGV[1], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local found, holder = redis.call('HGET', KEYS[2], key), redis.call('HGET', KEYS[3], key)
 local stood = 'free'
 if not found then
@@ -49,11 +49,11 @@ elseif holder then
     if holder == ARGV[10] then alive = false end
     if alive and tonumber(alive) > now then stood = 'held' end
 end
-if stood ~= when then return { stood, found or '', holder or '' } end
-if step == 'hold' then
+if stood ~= expected then return { stood, found or '', holder or '' } end
+if action == 'hold' then
     if text ~= '' then redis.call('HSET', KEYS[2], key, text) end
     redis.call('HSET', KEYS[3], key, mine)
-elseif step == 'release' then
+elseif action == 'release' then
     redis.call('HDEL', KEYS[3], key)
 else
     redis.call('HDEL', KEYS[2], key)

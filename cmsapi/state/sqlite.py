@@ -20,7 +20,7 @@ from cmsapi.errors import StateError
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
-from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
+from cmsapi.state.store import LEASE_TTL, Action, Change, Standing, State, T
 from cmsapi.state.text import read_row
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -90,9 +90,10 @@ class SqliteState(State):
         db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?)", values)
         return owner
 
-    async def _step(
-        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    async def change(
+        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
+        """Change an entry if it stands as it must, and send a heartbeat."""
         now, key, text = self._clock(), (lease.scope, lease.key), entry.spell() if entry is not None else None
         item = (lease.scope, entry.batch, entry.item) if entry is not None and entry.batch is not None else None
 
@@ -105,16 +106,16 @@ class SqliteState(State):
             if row is not None and stood is Standing.HELD and row[3] == owner.id and row[2] not in self._leases:
                 # Something else has written that: this process would wait for itself.
                 stood = Standing.FREE
-            if stood is not when:
+            if stood is not expected:
                 return stood, found
-            if step is not Step.HOLD:
+            if action is not Action.HOLD:
                 self._leases.discard(lease.id)
-            if step is Step.HOLD:
+            if action is Action.HOLD:
                 self._leases.add(lease.id)
                 db.execute(
                     "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", (*key, lease.id, owner.id, text or found)
                 )
-            elif step is Step.RELEASE:
+            elif action is Action.RELEASE:
                 db.execute("UPDATE journal SET lease = NULL, owner = NULL WHERE scope = ? AND key = ?", key)
             else:
                 db.execute("DELETE FROM journal WHERE scope = ? AND key = ?", key)
@@ -122,8 +123,8 @@ class SqliteState(State):
                     db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", (*item, text))
             return stood, found
 
-        stood, found = await self._journaled(work, flushed=entry is not None or step is Step.END)
-        return stood, None if found is None or when is Standing.MINE else read_row(Entry, found)
+        stood, found = await self._journaled(work, flushed=entry is not None or action is Action.END)
+        return stood, None if found is None or expected is Standing.MINE else read_row(Entry, found)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -162,10 +163,13 @@ class SqliteState(State):
         rows = [(scope, batch, item) for item in items]
         await self._journaled(lambda db: db.executemany(gone, rows).rowcount, flushed=True)
 
-    async def _get_text(self, scope: str, name: str) -> str | None:
+    async def get_text(self, scope: str, name: str) -> str | None:
+        """Return the text of a document."""
         return await self._journaled(lambda db: _document(db, scope, name))
 
-    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+        """Put a text in the place of the old one if that stands."""
+
         def work(db: sqlite3.Connection) -> str | None:
             stands = _document(db, scope, name)
             if stands != old:

@@ -53,7 +53,7 @@ class Standing(StrEnum):
     HELD = "held"
 
 
-class Step(StrEnum):
+class Action(StrEnum):
     """Say what to do with an entry."""
 
     HOLD = "hold"
@@ -79,7 +79,7 @@ class State(abc.ABC):
             None when the entry is written and held under this lease. Otherwise what stands in the way: the open entry
             of the same key, or, once that is over, the outcome of the same item of the same batch.
         """
-        stood, found = await self._step(lease, Standing.ABSENT, Step.HOLD, entry)
+        stood, found = await self.change(lease, Standing.ABSENT, Action.HOLD, entry)
         return found if stood not in (Standing.ABSENT, Standing.MINE) else None
 
     async def claim(self, lease: Lease) -> Entry | None:
@@ -88,7 +88,7 @@ class State(abc.ABC):
         Returns:
             The entry, or None when a live process holds it or there is none.
         """
-        stood, found = await self._step(lease, Standing.FREE, Step.HOLD)
+        stood, found = await self.change(lease, Standing.FREE, Action.HOLD)
         return found if stood in (Standing.FREE, Standing.MINE) else None
 
     async def keep(self, lease: Lease) -> None:
@@ -97,7 +97,7 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended.
         """
-        if (await self._step(lease, Standing.MINE, Step.HOLD))[0] is not Standing.MINE:
+        if (await self.change(lease, Standing.MINE, Action.HOLD))[0] is not Standing.MINE:
             raise _lost(lease)
 
     async def update(self, lease: Lease, entry: Entry) -> None:
@@ -106,12 +106,12 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended; nothing was written.
         """
-        if (await self._step(lease, Standing.MINE, Step.HOLD, entry))[0] is not Standing.MINE:
+        if (await self.change(lease, Standing.MINE, Action.HOLD, entry))[0] is not Standing.MINE:
             raise _lost(lease)
 
     async def release(self, lease: Lease) -> None:
         """Let others claim the entry; one that is not held under this lease is left alone."""
-        await self._step(lease, Standing.MINE, Step.RELEASE)
+        await self.change(lease, Standing.MINE, Action.RELEASE)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> bool:
         """Delete the entry, and keep the outcome of its item if it has one; both are flushed, or neither.
@@ -128,7 +128,7 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over; nothing was written.
         """
-        stood, _ = await self._step(lease, Standing.MINE, Step.END, outcome)
+        stood, _ = await self.change(lease, Standing.MINE, Action.END, outcome)
         if stood in (Standing.FREE, Standing.HELD):
             raise _lost(lease)
         lost = stood is Standing.ABSENT and outcome is not None
@@ -138,22 +138,22 @@ class State(abc.ABC):
 
     async def note(self, lease: Lease, outcome: Entry) -> None:
         """Keep the outcome of an item that has no entry, unless it has one; it is flushed before this returns."""
-        await self._step(lease, Standing.ABSENT, Step.END, outcome)
+        await self.change(lease, Standing.ABSENT, Action.END, outcome)
 
     async def note_anew(self, lease: Lease, outcome: Entry) -> None:
         """Keep an outcome in the place of the one that the item has; it is flushed before this returns."""
-        await self._step(lease, Standing.ENDED, Step.END, outcome)
+        await self.change(lease, Standing.ENDED, Action.END, outcome)
 
     @abc.abstractmethod
-    async def _step(
-        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    async def change(
+        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
         """Change an entry if it stands as it must, and send a heartbeat; all of it at once.
 
         Args:
             lease: Names the entry, and under what it is or will be held.
-            when: How the entry must stand; otherwise nothing is done.
-            step: What to do.
+            expected: How the entry must stand; otherwise nothing is done.
+            action: What to do.
             entry: What to write instead of the entry, or as the outcome when the entry ends; None to write nothing.
                 It is flushed before this returns, and so is an end.
 
@@ -208,7 +208,7 @@ class State(abc.ABC):
 
     async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
-        text = await self._get_text(scope, name)
+        text = await self.get_text(scope, name)
         return None if text is None else read_text(text)
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
@@ -224,18 +224,18 @@ class State(abc.ABC):
             The document that stands: `new`, or what another process has written.
         """
         before, after = (None if value is None else write_text(value) for value in (old, new))
-        stands = await self._swap_text(scope, name, before, after)
+        stands = await self.replace_text(scope, name, before, after)
         if stands not in (None, after) and old is not None and read_text(stands) == old:
             # Another writer of JSON has spelled the same value in another way.
-            stands = await self._swap_text(scope, name, stands, after)
+            stands = await self.replace_text(scope, name, stands, after)
         return None if stands is None else read_text(stands)
 
     @abc.abstractmethod
-    async def _get_text(self, scope: str, name: str) -> str | None:
+    async def get_text(self, scope: str, name: str) -> str | None:
         """Return the text of a document."""
 
     @abc.abstractmethod
-    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         """Put a text, or None for none, in the place of the old one if that stands; return the text that stands."""
 
     # The limits

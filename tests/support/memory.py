@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from cmsapi.state.process import Owner
-from cmsapi.state.store import LEASE_TTL, Change, Standing, Step, T
+from cmsapi.state.store import LEASE_TTL, Action, Change, Standing, T
 
 _numbers = itertools.count(1)
 
@@ -60,15 +60,15 @@ class ProcessState(MemoryState):
         _, until = self.processes.owners.get((scope, owner), (None, -math.inf))
         return until > self._now()
 
-    async def _step(
-        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    async def change(
+        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
         self._beat(lease.scope)
         row, holders = self.rows.get((lease.scope, lease.key)), self.processes.holders
         if row is not None and row.lease not in (None, lease.id):
             row.lease = row.lease if self._alive(lease.scope, holders.get(row.lease or "", "")) else None
-        stood, found = await super()._step(lease, when, step, entry)
-        if stood is when and step is Step.HOLD:
+        stood, found = await super().change(lease, expected, action, entry)
+        if stood is expected and action is Action.HOLD:
             holders[lease.id] = self._owner.id
         return stood, found
 

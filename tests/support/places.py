@@ -1,4 +1,4 @@
-"""The three states, as places that several processes share."""
+"""The states of each kind, as places that several processes share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import attrs
+import psycopg
 import pytest
 import redis.asyncio as redis
 
+from cmsapi.state.postgres import PostgresState
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
 from tests.support.memory import ProcessState, SharedMemory
+from tests.support.postgres import Postgres, running_postgres, why_no_postgres
 from tests.support.servers import Server, running_server, server_binary
 
 LEASE_TTL = 0.8
@@ -59,7 +62,34 @@ async def emptied(server: Server) -> str:
     return server.url
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server that is not told to flush to its disk."""
+    if (reason := why_no_postgres()) is not None:
+        pytest.skip(f"NOT TESTED on Postgres: {reason}")
+    with running_postgres() as server:
+        yield server
+
+
+async def emptied_postgres(server: Postgres) -> str:
+    """Remove the state from the database of a server and return its URL."""
+    async with await psycopg.AsyncConnection.connect(server.url, autocommit=True) as db:
+        await db.execute("DROP SCHEMA IF EXISTS cmsapi CASCADE")
+    return server.url
+
+
+async def shared_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
+    """Name an empty state of a kind that processes can share."""
+    match kind:
+        case "sqlite":
+            return f"sqlite:///{directory / 'state.db'}"
+        case "redis":
+            return await emptied(request.getfixturevalue("server"))
+        case _:
+            return await emptied_postgres(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "postgres"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
     """A place of each kind, whose states are closed in the end."""
     async with AsyncExitStack() as stack:
@@ -75,12 +105,14 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         if request.param == "memory":
             memory = SharedMemory()
             place = Place(lambda: kept(ProcessState(memory, lease_ttl=LEASE_TTL, clock=now)), None, 0.0)
-        elif request.param == "sqlite":
-            path = tmp_path / "state.db"
-            place = Place(lambda: kept(SqliteState(path, lease_ttl=LEASE_TTL, clock=now)), f"sqlite:///{path}", 0.0)
         else:
-            url = await emptied(request.getfixturevalue("server"))
-            place = Place(lambda: kept(RedisState(url, lease_ttl=LEASE_TTL)), url, None)
+            url = await shared_url(request.param, request, tmp_path)
+            if request.param == "sqlite":
+                path = Path(url.removeprefix("sqlite:///"))
+                place = Place(lambda: kept(SqliteState(path, lease_ttl=LEASE_TTL, clock=now)), url, 0.0)
+            else:
+                kind = RedisState if request.param == "redis" else PostgresState
+                place = Place(lambda: kept(kind(url, lease_ttl=LEASE_TTL)), url, None)
         yield place
 
 

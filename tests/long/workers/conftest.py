@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long.workers.postgres import running_postgres, why_no_postgres
+from tests.support.postgres import running_postgres, why_no_postgres
 from tests.support.servers import running_server, server_binary
 
 
@@ -25,5 +25,5 @@ def postgres() -> Iterator[str]:
     """The URL of a server of Postgres, without a database."""
     if (reason := why_no_postgres()) is not None:
         pytest.skip(f"NOT TESTED on Postgres: {reason}")
-    with running_postgres() as url:
-        yield url
+    with running_postgres() as server:
+        yield server.url.removesuffix("/postgres")

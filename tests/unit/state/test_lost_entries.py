@@ -169,10 +169,10 @@ async def test_an_outage_that_ends_with_an_empty_state(caplog: pytest.LogCapture
     class Away(Shared):
         away = False
 
-        async def _step(self, *args: Any, **options: Any) -> Any:
+        async def change(self, *args: Any, **options: Any) -> Any:
             if self.away:
                 raise cmsapi.StateError("away")
-            return await super()._step(*args, **options)
+            return await super().change(*args, **options)
 
         async def heartbeat(self, scope: str) -> Any:
             if self.away:
