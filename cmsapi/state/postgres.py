@@ -39,7 +39,8 @@ DO UPDATE SET lease = EXCLUDED.lease, owner = EXCLUDED.owner, entry = EXCLUDED.e
 _RELEASE = "UPDATE cmsapi.journal SET lease = NULL, owner = NULL WHERE scope = %s AND key = %s"
 _END = "DELETE FROM cmsapi.journal WHERE scope = %s AND key = %s"
 _KEEP_OUTCOME = """
-INSERT INTO cmsapi.outcomes VALUES (%s, %s, %s, %s) ON CONFLICT (scope, batch, item) DO UPDATE SET entry = EXCLUDED.entry
+INSERT INTO cmsapi.outcomes VALUES (%s, %s, %s, %s)
+ON CONFLICT (scope, batch, item) DO UPDATE SET entry = EXCLUDED.entry
 """
 _DOCUMENT = "SELECT text FROM cmsapi.documents WHERE scope = %s AND name = %s"
 _WRITE_DOCUMENT = """
