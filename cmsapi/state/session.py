@@ -29,12 +29,13 @@ DO $$ BEGIN
         IF to_regnamespace('cmsapi') IS NULL THEN
             CREATE SCHEMA cmsapi;
         END IF;
-        CREATE TABLE cmsapi.journal (scope text, key text, lease text, owner text, entry text NOT NULL,
-            PRIMARY KEY (scope, key));
+        CREATE TABLE cmsapi.journal (id text PRIMARY KEY, scope text NOT NULL, key text NOT NULL, lease text,
+            owner text, entry text NOT NULL);
         CREATE TABLE cmsapi.owners (scope text, id text, owner text NOT NULL, until timestamptz NOT NULL,
             PRIMARY KEY (scope, id));
-        CREATE TABLE cmsapi.outcomes (scope text, batch text, item text, entry text NOT NULL,
-            PRIMARY KEY (scope, batch, item));
+        CREATE TABLE cmsapi.outcomes (id text PRIMARY KEY, scope text NOT NULL, batch text NOT NULL,
+            entry text NOT NULL);
+        CREATE INDEX ON cmsapi.outcomes (scope, batch);
         CREATE TABLE cmsapi.documents (scope text, name text, text text NOT NULL, PRIMARY KEY (scope, name));
         CREATE TABLE cmsapi.limits (account text PRIMARY KEY, document text NOT NULL, writer text NOT NULL);
     END IF;

@@ -15,6 +15,7 @@ from cmsapi.ratelimit.shared_log import AccountLimits
 from cmsapi.ratelimit.shared_windows import SharedWindows
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
+from cmsapi.state.postgres import PostgresState
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import LEASE_TTL, State
@@ -72,9 +73,10 @@ async def keep_a_journal(url: str, life: float) -> None:
     """Do in the journal what the lines on the standard input say, and answer each."""
     loop = asyncio.get_running_loop()
     state = open_state(url)
-    state = (
-        SqliteState(state.path, lease_ttl=life) if isinstance(state, SqliteState) else RedisState(url, lease_ttl=life)
-    )
+    if isinstance(state, SqliteState):
+        state = SqliteState(state.path, lease_ttl=life)
+    else:
+        state = (RedisState if url.startswith("redis:") else PostgresState)(url, lease_ttl=life)
     held: list[Lease] = []
     say("ready")
     while words := (await loop.run_in_executor(None, sys.stdin.readline)).split():

