@@ -19,7 +19,7 @@ from typing import Any
 from cmsapi.errors import StateError
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.session import Connection, Session
+from cmsapi.state.session import Rows, Session, Statement, Transaction
 from cmsapi.state.store import LEASE_TTL, Action, Change, Standing, State, T
 from cmsapi.state.text import read_row, read_text, write_text
 
@@ -46,10 +46,12 @@ _KEEP_OUTCOME = """
 INSERT INTO cmsapi.outcomes VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET entry = EXCLUDED.entry
 """
 _DOCUMENT = "SELECT text FROM cmsapi.documents WHERE scope = %s AND name = %s"
+_END_DOCUMENT = "DELETE FROM cmsapi.documents WHERE scope = %s AND name = %s"
 _WRITE_DOCUMENT = """
 INSERT INTO cmsapi.documents VALUES (%s, %s, %s) ON CONFLICT (scope, name) DO UPDATE SET text = EXCLUDED.text
 """
 _LIMITS = "SELECT document, writer FROM cmsapi.limits WHERE account = %s"
+_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _WRITE_LIMITS = """
 INSERT INTO cmsapi.limits VALUES (%s, %s, %s) ON CONFLICT (account)
 DO UPDATE SET document = EXCLUDED.document, writer = EXCLUDED.writer
@@ -77,69 +79,63 @@ class PostgresState(State):
         # The leases under which this process holds entries.
         self._leases: set[str] = set()
 
-    async def _beat(self, db: Connection, scope: str) -> Owner:
-        """Send a heartbeat in a transaction of the journal."""
-        owner = self._owner
-        if owner is None:
-            owner = self._owner = await asyncio.to_thread(Owner.here)
-        await db.execute(_BEAT, (_digest(scope), owner.id, owner.spell(), self._lease_ttl))
-        return owner
+    async def _owner_here(self) -> Owner:
+        if self._owner is None:
+            found = await asyncio.to_thread(Owner.here)
+            # Another operation may have been faster.
+            self._owner = self._owner or found
+        return self._owner
+
+    def _beat(self, scope: str, owner: Owner) -> Statement:
+        """Send a heartbeat."""
+        return _BEAT, (_digest(scope), owner.id, owner.spell(), self._lease_ttl)
 
     async def change(
         self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
         """Change an entry if it stands as it must, and send a heartbeat."""
-        scope, key, text = _digest(lease.scope), _digest(lease.scope, lease.key), entry.spell() if entry else None
-        batch, item = (entry.batch, entry.item) if entry is not None else (None, None)
+        owner, scope, key = await self._owner_here(), _digest(lease.scope), _digest(lease.scope, lease.key)
+        text, batch, item = (None, None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
         outcome = _digest(lease.scope, batch, item)
-        names = [key] if batch is None else [key, outcome]
 
-        async def work(db: Connection) -> tuple[Standing, str | None]:
-            owner = await self._beat(db, lease.scope)
-            row = await _row(db, _ENTRY, lease.id, key)
-            if row is None:
-                row = await _row(db, _OUTCOME, outcome)
-            stood, found = (Standing.ABSENT, None) if row is None else (Standing(row[0]), row[1])
-            if row is not None and stood is Standing.HELD and row[3] == owner.id and row[2] not in self._leases:
+        def decide(_: Rows, open_: Rows, ended: Rows) -> tuple[Sequence[Statement], tuple[Standing, str | None]]:
+            ((stood, found, held_by, holder),) = open_ or ended or [(Standing.ABSENT, None, None, None)]
+            if stood == Standing.HELD and holder == owner.id and held_by not in self._leases:
                 # Something else has written that: this process would wait for itself.
                 stood = Standing.FREE
-            if stood is not expected:
-                return stood, found
-            if action is Action.HOLD:
-                await db.execute(_HOLD, (key, scope, write_text(lease.key), lease.id, owner.id, text or found))
+            writes: list[Statement] = [(_END, (key,))]
+            if stood != expected:
+                writes = []
+            elif action is Action.HOLD:
+                writes = [(_HOLD, (key, scope, write_text(lease.key), lease.id, owner.id, text or found))]
             elif action is Action.RELEASE:
-                await db.execute(_RELEASE, (key,))
-            else:
-                await db.execute(_END, (key,))
-                if batch is not None:
-                    await db.execute(_KEEP_OUTCOME, (outcome, scope, _digest(batch), text))
-            return stood, found
+                writes = [(_RELEASE, (key,))]
+            elif batch is not None:
+                writes.append((_KEEP_OUTCOME, (outcome, scope, _digest(batch), text)))
+            return writes, (Standing(stood), found)
 
+        names = [key] if batch is None else [key, outcome]
+        reads = [self._beat(lease.scope, owner), (_ENTRY, (lease.id, key)), (_OUTCOME, (outcome,))]
         if action is Action.HOLD:
             self._leases.add(lease.id)
-        flushed = entry is not None or action is Action.END
-        stood, found = await self._journal.transact(names, work, flushed=flushed)
+        stood, found = await self._journal.run(Transaction(names, reads, decide))
         if action is not Action.HOLD:
             self._leases.discard(lease.id)
         return stood, None if found is None or expected is Standing.MINE else read_row(Entry, found)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        rows = await self._rows("SELECT key, entry FROM cmsapi.journal WHERE scope = %s", _digest(scope))
+        rows = await self._do("SELECT key, entry FROM cmsapi.journal WHERE scope = %s", _digest(scope))
         return {read_text(key): read_row(Entry, text) for key, text in rows}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the others that are alive."""
-
-        async def work(db: Connection) -> list[tuple[Any, ...]]:
-            owner = await self._beat(db, scope)
-            await db.execute(
-                "DELETE FROM cmsapi.owners WHERE scope = %s AND until <= clock_timestamp()", (_digest(scope),)
-            )
-            others = "SELECT owner FROM cmsapi.owners WHERE scope = %s AND id <> %s"
-            return await (await db.execute(others, (_digest(scope), owner.id))).fetchall()
-
-        return [read_row(Owner, text) for (text,) in await self._journal.transact([_digest(scope)], work)]
+        owner = await self._owner_here()
+        gone = "DELETE FROM cmsapi.owners WHERE scope = %s AND until <= clock_timestamp()"
+        found = "SELECT owner FROM cmsapi.owners WHERE scope = %s AND id <> %s"
+        reads = [self._beat(scope, owner), (gone, (_digest(scope),)), (found, (_digest(scope), owner.id))]
+        rows = await self._journal.run(Transaction([_digest(scope)], reads, lambda *rows: ((), rows[-1])))
+        return [read_row(Owner, text) for (text,) in rows]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
@@ -150,7 +146,7 @@ class PostgresState(State):
         found, values = "SELECT entry FROM cmsapi.outcomes WHERE scope = %s", [_digest(scope)]
         if batch is not None:
             found, values = f"{found} AND batch = %s", [*values, _digest(batch)]
-        ended = [read_row(Entry, text) for (text,) in await self._rows(found, *values)]
+        ended = [read_row(Entry, text) for (text,) in await self._do(found, *values)]
         return [entry for entry in ended if entry.asked_at >= since]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
@@ -160,43 +156,36 @@ class PostgresState(State):
 
     async def get_text(self, scope: str, name: str) -> str | None:
         """Return the text of a document."""
-        rows = await self._rows(_DOCUMENT, _digest(scope), name)
+        rows = await self._do(_DOCUMENT, _digest(scope), name)
         return rows[0][0] if rows else None
 
     async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         """Put a text in the place of the old one if that stands."""
         of = (_digest(scope), name)
 
-        async def work(db: Connection) -> str | None:
-            row = await _row(db, _DOCUMENT, *of)
-            stands = None if row is None else str(row[0])
+        def decide(found: Rows) -> tuple[Sequence[Statement], str | None]:
+            stands = found[0][0] if found else None
             if stands != old:
-                return stands
-            if new is None:
-                await db.execute("DELETE FROM cmsapi.documents WHERE scope = %s AND name = %s", of)
-            else:
-                await db.execute(_WRITE_DOCUMENT, (*of, new))
-            return new
+                return (), stands
+            return [(_END_DOCUMENT, of) if new is None else (_WRITE_DOCUMENT, (*of, new))], new
 
-        return await self._journal.transact([_digest(scope, name)], work, flushed=True)
+        return await self._journal.run(Transaction([_digest(scope, name)], [(_DOCUMENT, of)], decide))
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, in one transaction."""
         mine, results = secrets.token_hex(8), list[T]()
 
-        async def work(db: Connection) -> T:
-            row = await _row(db, _LIMITS, account)
-            if row is not None and row[1] == mine:
+        def decide(found: Rows, clock: Rows) -> tuple[Sequence[Statement], T]:
+            document, writer = found[0] if found else (None, None)
+            if writer == mine:
                 # The answer to the first attempt was lost.
-                return results[-1]
-            # A transaction that waited for another one begins now.
-            clock = await _row(db, "SELECT extract(epoch FROM clock_timestamp())::float8")
-            document, result = change(None if row is None else row[0], clock[0] if clock is not None else 0.0)
+                return (), results[-1]
+            document, result = change(document, clock[0][0])
             results.append(result)
-            await db.execute(_WRITE_LIMITS, (account, document, mine))
-            return result
+            return [(_WRITE_LIMITS, (account, document, mine))], result
 
-        return await self._limits.transact([account], work)
+        # A transaction that waited for another one begins when it is told the time.
+        return await self._limits.run(Transaction([account], [(_LIMITS, (account,)), (_CLOCK, ())], decide))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the connections."""
@@ -211,22 +200,10 @@ class PostgresState(State):
             await self._journal.aclose()
             await self._limits.aclose()
 
-    async def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        async def work(db: Connection) -> list[tuple[Any, ...]]:
-            return await (await db.execute(query, values)).fetchall()
-
-        return await self._journal.transact([], work)
-
-    async def _do(self, statement: str, *values: Any) -> None:
-        async def work(db: Connection) -> None:
-            await db.execute(statement, values)
-
-        await self._journal.transact([], work, flushed=True)
+    async def _do(self, statement: str, *values: Any) -> Rows:
+        transaction: Transaction[Rows] = Transaction([], [(statement, values)], lambda rows: ((), rows))
+        return await self._journal.run(transaction)
 
 
 def _digest(*names: str | None) -> str:
     return hashlib.blake2b(write_text(names).encode(), digest_size=16).hexdigest()
-
-
-async def _row(db: Connection, query: str, *values: Any) -> tuple[Any, ...] | None:
-    return await (await db.execute(query, values)).fetchone()

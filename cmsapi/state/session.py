@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
+import attrs
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
@@ -14,6 +15,8 @@ from cmsapi.state.redaction import redact_url
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
+Statement: TypeAlias = tuple[str, Sequence[Any]]
+Rows: TypeAlias = list[tuple[Any, ...]]
 
 # Seconds for one transaction and its repeat, and for one after the server was waited for in vain; and for a server to
 # stop what was cancelled.
@@ -42,18 +45,50 @@ DO $$ BEGIN
 END $$
 """
 # Settings of one transaction, because a pool before the server gives each to another session. The server ends that of
-# a process which is frozen in it, so that others wait for less than their own time. Where nothing decides about money,
-# the server need not wait for its disk.
-_SETTINGS = """
+# a process which is frozen in it, so that others wait for less than their own time; and it waits for its disk.
+_BEGIN: Statement = (
+    """
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SELECT set_config('lock_timeout', '4s', true), set_config('idle_in_transaction_session_timeout', '2s', true),
-    set_config('synchronous_commit', CASE WHEN NOT %s THEN 'off' WHEN current_setting('synchronous_commit') = 'off'
-        THEN 'on' ELSE current_setting('synchronous_commit') END, true)
-"""
+    set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+        ELSE current_setting('synchronous_commit') END, true)
+""",
+    (),
+)
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _WRITE_VERSION = "INSERT INTO cmsapi.documents VALUES ('', 'version', %s) ON CONFLICT DO NOTHING"
-_FIND_VERSION = "SELECT text FROM cmsapi.documents WHERE scope = '' AND name = 'version'"
+_FIND_VERSION: Statement = ("SELECT text FROM cmsapi.documents WHERE scope = '' AND name = 'version'", ())
 
-_SILENCE = (psycopg.OperationalError, psycopg.InterfaceError, OSError, TimeoutError)
+
+@attrs.frozen
+class Transaction(Generic[T]):
+    """Describe what is read and written at once.
+
+    Args:
+        names: What it is about, always in the same order; no other process works under one of them meanwhile.
+        reads: Statements to begin with; some may write.
+        decide: Makes of the rows of each of `reads` the statements that follow, and the result. Where the connection
+            was lost it is called again, and may find what was written before.
+    """
+
+    names: Sequence[str]
+    reads: Sequence[Statement]
+    decide: Callable[..., tuple[Sequence[Statement], T]]
+
+    async def run(self, db: Connection, shown_url: str) -> T:
+        """Run it, in two exchanges with the server."""
+        begin = [_BEGIN, *[(_LOCK, (name,)) for name in self.names], _FIND_VERSION]
+        version, *found = (await _exchange(db, [*begin, *self.reads]))[-1 - len(self.reads) :]
+        # The rows may be lost and the tables not: that is an empty state.
+        if version not in ([], [(VERSION,)]):
+            raise StateError(
+                f"The state {shown_url} was made by another version of this SDK (its layout is {version[0][0]}, this "
+                f"one's is {VERSION}); it was left as it is. Let all processes that share it use one version, or use "
+                "another database. Jobs that are open in it are only known there."
+            )
+        writes, result = self.decide(*found)
+        await _exchange(db, [*writes, ("COMMIT", ())])
+        return result
 
 
 class Session:
@@ -77,7 +112,11 @@ class Session:
 
         def connect() -> Coroutine[Any, Any, Connection]:
             return psycopg.AsyncConnection.connect(
-                url, autocommit=True, prepare_threshold=None, client_encoding="utf8", application_name="cmsapi"
+                url,
+                autocommit=True,
+                cursor_factory=psycopg.AsyncClientCursor,
+                client_encoding="utf8",
+                application_name="cmsapi",
             )
 
         # A function, so that what is shown of this object does not have the password of the URL.
@@ -89,15 +128,8 @@ class Session:
         self._silent = False
         self._closed = False
 
-    async def transact(
-        self, names: Sequence[str], work: Callable[[Connection], Awaitable[T]], *, flushed: bool = False
-    ) -> T:
-        """Do all of some work or nothing, while no other process works under one of its names.
-
-        Args:
-            names: What the work is about, always in the same order; none to read.
-            work: What to do. It is repeated where the connection was lost, and finds what it has done.
-            flushed: Whether it is on the server's disk before this returns.
+    async def run(self, transaction: Transaction[T]) -> T:
+        """Run a transaction, once more where the connection has turned out to be lost.
 
         Raises:
             StateError: The server does not answer, refuses, or holds another version's state.
@@ -106,22 +138,20 @@ class Session:
         async with self._turn:
             if self._closed:
                 raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
-            used = self._connection is not None
+            sent = self._connection is not None
             try:
                 if self._unanswered != unanswered:
                     raise TimeoutError("it did not answer another operation meanwhile")  # noqa: TRY301
-                attempts = self._attempts(names, work, flushed)
-                result = await _in_time(attempts, SHORT_TIMEOUT if self._silent else TIMEOUT)
-            except (psycopg.Error, OSError, TimeoutError) as error:
-                self._silent = isinstance(error, _SILENCE)
+                result = await _in_time(self._attempts(transaction), SHORT_TIMEOUT if self._silent else TIMEOUT)
+            except BaseException as error:
+                sent = sent or self._connection is not None
+                # It may be inside of a transaction.
+                await self._disconnect()
+                if not isinstance(error, psycopg.Error | OSError | TimeoutError):
+                    raise
+                self._silent = _is_lost(error)
                 self._unanswered += self._silent
-                sent = used or self._connection is not None
-                await self._disconnect()
                 raise self._unusable(error, sent and self._silent) from error
-            except BaseException:
-                # The connection is in the middle of a transaction.
-                await self._disconnect()
-                raise
             self._silent = False
             return result
 
@@ -131,40 +161,27 @@ class Session:
             self._closed = True
             await self._disconnect()
 
-    async def _attempts(self, names: Sequence[str], work: Callable[[Connection], Awaitable[T]], flushed: bool) -> T:
-        if self._connection is not None:
-            try:
-                return await self._transact(self._connection, names, work, flushed)
-            except _SILENCE:
-                # The server may have been started anew since the connection was used last.
-                await self._disconnect()
-        self._connection = await self._connect()
-        if (version := self._connection.info.server_version // 10_000) < OLDEST:
-            raise StateError(f"{self._shown_url} is PostgreSQL {version}; the shared state needs {OLDEST} or later.")
-        await self._connection.execute(_LAYOUT)
-        await self._connection.execute(_WRITE_VERSION, (VERSION,))
-        return await self._transact(self._connection, names, work, flushed)
+    async def _attempts(self, transaction: Transaction[T]) -> T:
+        try:
+            return await transaction.run(await self._connected(), self._shown_url)
+        except psycopg.Error as error:
+            if self._connection is None or not _is_lost(error):
+                raise
+            # The server was started anew since the connection was used last, or ended a transaction in which this
+            # process was frozen.
+            await self._disconnect()
+        return await transaction.run(await self._connected(), self._shown_url)
 
-    async def _transact(
-        self, db: Connection, names: Sequence[str], work: Callable[[Connection], Awaitable[T]], flushed: bool
-    ) -> T:
-        # Statements are sent together until an answer is waited for.
-        async with db.pipeline():
-            await db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            await db.execute(_SETTINGS, (flushed,))
-            for name in names:
-                await db.execute(_LOCK, (name,))
-            found = await (await db.execute(_FIND_VERSION)).fetchone()
-            # The rows may be lost and the tables not: that is an empty state.
-            if found is not None and found != (VERSION,):
+    async def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = await self._connect()
+            if (version := self._connection.info.server_version // 10_000) < OLDEST:
                 raise StateError(
-                    f"The state {self._shown_url} was made by another version of this SDK (its layout is {found[0]}, "
-                    f"this one's is {VERSION}); it was left as it is. Let all processes that share it use one "
-                    "version, or use another database. Jobs that are open in it are only known there."
+                    f"{self._shown_url} is PostgreSQL {version}; the shared state needs {OLDEST} or later."
                 )
-            result = await work(db)
-            await db.execute("COMMIT")
-        return result
+            await self._connection.execute(_LAYOUT)
+            await self._connection.execute(_WRITE_VERSION, (VERSION,))
+        return self._connection
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -178,6 +195,24 @@ class Session:
             f"{'What was to be written may have been written' if sent else 'Nothing was written'}. "
             "See that the server runs, can be reached, takes writes, and lets this user have the schema cmsapi."
         )
+
+
+def _is_lost(error: Exception) -> bool:
+    """Tell whether an error says that the connection is gone, and not only that the server refuses something."""
+    if isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized is not None:
+        return error.diag.severity_nonlocalized != "ERROR"
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError)
+
+
+async def _exchange(db: Connection, statements: Sequence[Statement]) -> list[Rows]:
+    """Send statements together, and return the rows of each."""
+    values = [value for _, values in statements for value in values]
+    cursor = await db.execute("; ".join(text for text, _ in statements), values)
+    rows = []
+    while True:
+        rows.append(await cursor.fetchall() if cursor.description else [])
+        if not cursor.nextset():
+            return rows
 
 
 async def _in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:

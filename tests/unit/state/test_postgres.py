@@ -1,0 +1,395 @@
+"""The server of a state in Postgres: what it refuses, what becomes of an outage, and who waits for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from cmsapi.errors import ConfigError, StateError
+from cmsapi.state import session
+from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.opening import open_state
+from cmsapi.state.postgres import PostgresState
+from cmsapi.state.session import SHORT_TIMEOUT, STOPPING, TIMEOUT
+from tests.support.places import emptied_postgres
+from tests.support.postgres import Postgres, running_postgres, why_no_postgres
+
+pytestmark = [
+    pytest.mark.enable_socket,
+    pytest.mark.skipif(why_no_postgres() is not None, reason=f"NOT TESTED: {why_no_postgres()}"),
+]
+
+SCOPE = "scope"
+ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
+ACCOUNT = "0123456789abcdef"
+
+
+def counted(document: str | None, clock: float) -> tuple[str, int]:
+    """Count by one."""
+    number = int(document or 0) + 1
+    return str(number), number
+
+
+@pytest.fixture
+async def url(postgres: Postgres) -> str:
+    """The URL of an empty database of the server of all tests."""
+    return await emptied_postgres(postgres)
+
+
+@pytest.fixture
+async def state(url: str) -> AsyncIterator[PostgresState]:
+    """A state there."""
+    async with aclosing(PostgresState(url)) as state:
+        yield state
+
+
+@pytest.fixture
+def own_server() -> Iterator[Postgres]:
+    """A server that a test may end."""
+    with running_postgres() as server:
+        yield server
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
+    """Be something else that uses the database."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        yield db
+
+
+async def test_an_outage_is_an_error_and_then_over(own_server: Postgres) -> None:
+    """A server that is gone gives errors that say so; when it is back at its place, all goes on."""
+    async with aclosing(PostgresState(own_server.url)) as state:
+        await state.begin(Lease(SCOPE, "key"), ENTRY)
+        own_server.end()
+        with pytest.raises(StateError, match=r"postgresql://\*\*\*@127.0.0.1:\d+/postgres cannot be used .*may have"):
+            await state.begin(Lease(SCOPE, "another"), ENTRY)
+        with pytest.raises(StateError, match=r"Connection refused.*Nothing was written\. See that the server runs"):
+            await state.update_limits(ACCOUNT, counted)
+        own_server.start()
+        assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
+        assert await state.update_limits(ACCOUNT, counted) == 1
+        assert set(await state.entries(SCOPE)) == {"key", "another"}
+
+
+async def test_a_restart_between_two_operations_is_not_noticed(own_server: Postgres) -> None:
+    """A connection that the server ended meanwhile is opened anew, and what was written before is there."""
+    async with aclosing(PostgresState(own_server.url)) as state:
+        lease = Lease(SCOPE, "key")
+        await state.begin(lease, ENTRY)
+        await state.update_limits(ACCOUNT, counted)
+        own_server.end(signal.SIGQUIT)
+        own_server.start()
+        await state.keep(lease)
+        assert await state.update_limits(ACCOUNT, counted) == 2
+
+
+async def test_a_server_that_was_never_there_has_written_nothing() -> None:
+    """Where the very first connection is refused, it is certain that nothing was written, and the error says so."""
+    async with aclosing(PostgresState("postgresql://127.0.0.1:1/postgres")) as state:
+        with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
+            await state.begin(Lease(SCOPE, "key"), ENTRY)
+
+
+async def test_another_version_is_left_alone(url: str, state: PostgresState) -> None:
+    """A state of another version gets a clear error, whatever is asked, and nothing in it changes."""
+    await state.begin(Lease(SCOPE, "key"), ENTRY)
+    await state.update_limits(ACCOUNT, counted)
+    async with connected(url) as db:
+        await db.execute("UPDATE cmsapi.documents SET text = '3' WHERE name = 'version'")
+        for attempt in (
+            state.begin(Lease(SCOPE, "another"), ENTRY),
+            state.entries(SCOPE),
+            state.heartbeat(SCOPE),
+            state.compare_and_set(SCOPE, "salt", None, "x"),
+            state.update_limits(ACCOUNT, counted),
+        ):
+            with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is 1\)"):
+                await attempt
+        counts = "SELECT (SELECT count(*) FROM cmsapi.journal), (SELECT count(*) FROM cmsapi.documents), document"
+        assert await (await db.execute(f"{counts} FROM cmsapi.limits")).fetchall() == [(1, 1, "1")]
+
+
+async def test_an_old_server_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is older than what the state needs is named with its version."""
+    monkeypatch.setattr(session, "OLDEST", 99)
+    async with aclosing(PostgresState(url)) as state:
+        with pytest.raises(StateError, match=r"is PostgreSQL \d+; the shared state needs 99 or later"):
+            await state.heartbeat(SCOPE)
+
+
+async def test_a_server_that_takes_no_writes(url: str, state: PostgresState) -> None:
+    """A read-only server, such as the copy of another one, is told; nothing was written."""
+    await state.begin(Lease(SCOPE, "key"), ENTRY)
+    async with aclosing(PostgresState(f"{url}?options=-c%20default_transaction_read_only%3Don")) as copy:
+        with pytest.raises(StateError, match=r"in a read-only transaction\)\. Nothing was written.*takes writes"):
+            await copy.begin(Lease(SCOPE, "another"), ENTRY)
+
+
+async def test_what_a_user_needs(url: str, state: PostgresState) -> None:
+    """A user who may not make the schema is told so; one who may write to tables that are there needs no more."""
+    user = url.replace("cmsapi@", "clerk@")
+    async with connected(url) as db:
+        await db.execute("DROP ROLE IF EXISTS clerk")
+        await db.execute("CREATE ROLE clerk LOGIN")
+        try:
+            async with aclosing(PostgresState(user)) as clerk:
+                with pytest.raises(StateError, match=r"permission denied for database.*Nothing was written"):
+                    await clerk.begin(Lease(SCOPE, "key"), ENTRY)
+                await state.heartbeat(SCOPE)
+                await db.execute("GRANT USAGE ON SCHEMA cmsapi TO clerk")
+                await db.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA cmsapi TO clerk")
+                assert await clerk.begin(Lease(SCOPE, "key"), ENTRY) is None
+                assert await clerk.update_limits(ACCOUNT, counted) == 1
+        finally:
+            await db.execute("DROP OWNED BY clerk")
+            await db.execute("DROP ROLE clerk")
+
+
+async def test_a_password_is_asked_for(tmp_path: Path) -> None:
+    """The right password opens the state; a wrong one is refused, and no error shows it."""
+    rules = tmp_path / "rules"
+    with running_postgres() as server:
+        async with connected(server.url) as db:
+            await db.execute("ALTER ROLE cmsapi PASSWORD 'hunter2'")
+        server.end()
+        rules.write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+        for each in (rules, *rules.parents[:3]):
+            each.chmod(0o755)
+        server.start("-c", f"hba_file={rules}")
+        async with aclosing(PostgresState(server.url.replace("@", ":hunter2@"))) as state:
+            assert await state.begin(Lease(SCOPE, "key"), ENTRY) is None
+        async with aclosing(PostgresState(server.url.replace("@", ":swordfish@"))) as wrong:
+            with pytest.raises(StateError, match=r"password authentication failed.*Nothing was written") as caught:
+                await wrong.heartbeat(SCOPE)
+        assert "swordfish" not in str(caught.value) + repr(caught.value) + repr(caught.value.__cause__)
+
+
+async def test_a_schema_that_is_dropped_is_made_again(url: str, state: PostgresState) -> None:
+    """A state that is removed while it is used begins anew, as one whose rows are lost does."""
+    await state.begin(Lease(SCOPE, "key"), ENTRY)
+    await emptied_postgres_of(url)
+    with pytest.raises(StateError, match=r"UndefinedTable.*Nothing was written"):
+        await state.entries(SCOPE)
+    assert await state.entries(SCOPE) == {}
+    assert await state.begin(Lease(SCOPE, "key"), ENTRY) is None
+
+
+async def emptied_postgres_of(url: str) -> None:
+    """Drop the schema."""
+    async with connected(url) as db:
+        await db.execute("DROP SCHEMA cmsapi CASCADE")
+
+
+async def test_a_server_whose_transactions_are_stricter(url: str) -> None:
+    """Where the database asks for another isolation, what another process wrote meanwhile is seen all the same."""
+    strict = f"{url}?options=-c%20default_transaction_isolation%3Dserializable"
+    async with aclosing(PostgresState(strict)) as one, aclosing(PostgresState(strict)) as other:
+        numbers = await asyncio.gather(*(each.update_limits(ACCOUNT, counted) for each in (one, other) * 10))
+        assert sorted(numbers) == list(range(1, 21))
+        begun = await asyncio.gather(*(each.begin(Lease(SCOPE, "key"), ENTRY) for each in (one, other) * 10))
+        assert begun.count(None) == 1
+
+
+async def test_what_something_else_wrote(url: str, state: PostgresState) -> None:
+    """An entry, an owner or a document that cannot be read is a clear error; who holds the entry can end it."""
+    lease = Lease(SCOPE, "key")
+    await state.begin(lease, ENTRY)
+    await state.compare_and_set(SCOPE, "salt", None, "x")
+    async with connected(url) as db:
+        await db.execute("UPDATE cmsapi.journal SET entry = '{\"kind\": 7}'")
+        await db.execute("INSERT INTO cmsapi.owners SELECT scope, 'x', '[]', 'infinity' FROM cmsapi.owners")
+        await db.execute("UPDATE cmsapi.documents SET text = 'NaN' WHERE name = 'salt'")
+    for attempt in (state.entries(SCOPE), state.heartbeat(SCOPE), state.get_document(SCOPE, "salt")):
+        with pytest.raises(StateError, match="cannot be read"):
+            await attempt
+    await state.end(lease)
+    assert await state.entries(SCOPE) == {}
+
+
+@asynccontextmanager
+async def losing_answers(url: str, lose: list[bytes]) -> AsyncIterator[str]:
+    """Relay to a server; once it got one of the statements, keep its answer, end the connection and clear them."""
+    host, _, port = url.partition("@")[2].partition("/")[0].partition(":")
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_connection(host, int(port))
+        lost = False
+
+        async def back() -> None:
+            while (data := await from_server.read(1 << 16)) and not lost:
+                writer.write(data)
+
+        answers = asyncio.create_task(back())
+        while data := await reader.read(1 << 16):
+            lost = any(statement in data for statement in lose)
+            to_server.write(data)
+            if lost:
+                lose.clear()
+                # It ends with the first answer.
+                await answers
+                break
+        for each in (writer, to_server):
+            each.close()
+        await answers
+
+    listener = await asyncio.start_server(relay, "127.0.0.1", 0)
+    async with listener:
+        yield url.replace(f"{host}:{port}", f"127.0.0.1:{listener.sockets[0].getsockname()[1]}")
+
+
+async def test_a_lost_answer_changes_the_limits_once(url: str) -> None:
+    """Where the connection breaks after the server has written, the change is not made a second time."""
+    lose: list[bytes] = []
+    async with losing_answers(url, lose) as relay, aclosing(PostgresState(relay)) as state:
+        assert await state.update_limits(ACCOUNT, counted) == 1
+        lose.append(b"COMMIT")
+        assert await state.update_limits(ACCOUNT, counted) == 2
+        assert await state.update_limits(ACCOUNT, counted) == 3
+        assert lose == []
+
+
+async def test_a_cancelled_operation_leaves_the_state_usable(url: str, state: PostgresState) -> None:
+    """One that waits for what another process has locked ends when it is cancelled, and the next one goes on."""
+    await state.begin(Lease(SCOPE, "key"), ENTRY)
+    async with connected(url) as db:
+        await db.execute("BEGIN")
+        await db.execute("LOCK TABLE cmsapi.journal")
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await state.begin(Lease(SCOPE, "another"), ENTRY)
+        assert time.monotonic() - began < STOPPING + 1.0
+        await db.execute("ROLLBACK")
+    assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
+
+
+async def test_closing_during_an_outage(own_server: Postgres, caplog: pytest.LogCaptureFixture) -> None:
+    """A state whose server is gone closes all the same, and says that leases were not given back."""
+    state = PostgresState(own_server.url)
+    await state.heartbeat(SCOPE)
+    own_server.end()
+    with caplog.at_level(logging.WARNING, "cmsapi"):
+        await state.aclose()
+    assert "leases were not given back" in caplog.text
+    with pytest.raises(StateError, match="is closed"):
+        await state.heartbeat(SCOPE)
+
+
+@pytest.mark.parametrize("url", ["postgresql://:s3cret@host:7/%", "postgres://:s3cret@host/db?no_such_option=x"])
+def test_a_url_that_cannot_be_read(url: str) -> None:
+    """It is refused when it is given, without a word of the password."""
+    with pytest.raises(ConfigError, match="is not the URL of a Postgres server") as caught:
+        open_state(url)
+    assert "s3cret" not in str(caught.value)
+
+
+FROZEN = """
+import asyncio, os, signal, sys
+from cmsapi.state.postgres import PostgresState
+
+def freeze(document, clock):
+    print("frozen", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return "7", None
+
+async def main():
+    state = PostgresState(sys.argv[1])
+    await state.update_limits(sys.argv[2], freeze)
+    await state.aclose()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_a_process_that_is_frozen_in_a_change_holds_no_other_up(url: str, state: PostgresState) -> None:
+    """The server ends its transaction in time for those who wait; when it wakes, its change comes after theirs."""
+    assert await state.update_limits(ACCOUNT, counted) == 1
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FROZEN, url, ACCOUNT, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"frozen\n"
+    try:
+        began = time.monotonic()
+        assert await state.update_limits(ACCOUNT, counted) == 2
+        assert time.monotonic() - began < TIMEOUT
+        for _ in range(2):
+            # It repeats its change on another connection, in which it freezes again.
+            process.send_signal(signal.SIGCONT)
+            await asyncio.sleep(0.5)
+        assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+    assert await state.update_limits(ACCOUNT, counted) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("used", [True, False])
+async def test_a_server_that_stands_still_is_waited_for_once(own_server: Postgres, used: bool) -> None:
+    """Operations that were asked for together fail together, later ones soon, and closing is not long in coming."""
+    async with aclosing(PostgresState(own_server.url)) as state:
+        if used:
+            await state.begin(Lease(SCOPE, "key"), ENTRY)
+        with own_server.stopped():
+            began = time.monotonic()
+            wanted = (state.begin(Lease(SCOPE, f"key {number}"), ENTRY) for number in range(10))
+            failed = await asyncio.gather(*wanted, return_exceptions=True)
+            assert [type(error) for error in failed] == [StateError] * 10
+            together = time.monotonic() - began
+            for _ in range(3):
+                with pytest.raises(StateError, match=r"no answer|did not answer"):
+                    await state.entries(SCOPE)
+            later = time.monotonic() - began - together
+        assert together < TIMEOUT + 3 * STOPPING + 2.0
+        assert later < 3 * (SHORT_TIMEOUT + 3 * STOPPING) + 2.0
+        assert await state.begin(Lease(SCOPE, "later"), ENTRY) is None
+
+
+FORK = """
+import asyncio, gc, os, sys
+from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.postgres import PostgresState
+
+ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
+
+async def main(name):
+    state = PostgresState(sys.argv[1])
+    lease = Lease("scope", name)
+    assert await state.begin(lease, ENTRY) is None
+    if name == "parent":
+        if os.fork() == 0:
+            # The connection is the parent's, and stays open when the child ends.
+            del state
+            gc.collect()
+            os._exit(0)
+        os.wait()
+    await state.keep(lease)
+    await state.aclose()
+    print(name, flush=True)
+
+asyncio.run(main("parent"))
+"""
+
+
+@pytest.mark.slow
+async def test_a_fork_leaves_the_connection_to_the_parent(url: str) -> None:
+    """A child that ends without having used a state does not end the connection of its parent."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORK, url, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+    )
+    said, _ = await process.communicate()
+    assert (said, process.returncode) == (b"parent\n", 0)
