@@ -19,6 +19,7 @@ USES = {
     "": "import cmsapi.blocking",
     "cli": "from cmsapi.cli.running import run; assert run(['--version']) == 0",
     "redis": "import cmsapi.state.redis",
+    "postgres": "import cmsapi.state.postgres",
     "mcp": "import cmsapi.mcp.server; from cmsapi.cli.running import run; assert run(['mcp', '--help']) == 0",
     "notebook": "from IPython.display import display; import cmsapi.resources.credit_plot",
     "speed": "import orjson; from cmsapi.api.wire.jsontext import loads; assert loads(b'[1]') == [1]",

@@ -56,6 +56,10 @@ class Postgres:
             self._process = subprocess.Popen(command, user=self._user, cwd=self._place, stdout=log, stderr=log)
         self._wait(self._process)
 
+    def ask_for_passwords(self) -> None:
+        """Have the server ask for passwords, from its next start on."""
+        (self._place / "data/pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """End the server: by default its sessions too; with SIGQUIT without writing down what it has in memory."""
         if self._process is not None:

@@ -18,6 +18,10 @@ CASES = {
         "redis",
         "redis",
     ),
+    "import cmsapi; cmsapi.Client('sk_1', base_url='https://a.example', state='postgresql://host/db')": (
+        "psycopg",
+        "postgres",
+    ),
     "from cmsapi.cli import main; main()": ("cyclopts", "cli"),
     "import cmsapi.mcp.server": ("mcp", "mcp"),
     "sys.argv = ['cmsapi', 'mcp', '--sandbox']; from cmsapi.cli import main; main()": ("mcp", "mcp"),

@@ -50,7 +50,7 @@ def parts(loaded: set[str]) -> set[str]:
 def test_the_first_client_loads_what_carries_calls() -> None:
     """Resources, jobs and their models come with the first use of one; what states, terminals, tests need, never."""
     make = "import cmsapi; client = cmsapi.Client('sk_1', base_url='https://x.example.com')"
-    never = {"sqlite3", "redis", "rich", "cyclopts", "opentelemetry", "pytest", "aioresponses", "looptime"}
+    never = {"sqlite3", "psycopg", "redis", "rich", "cyclopts", "opentelemetry", "pytest", "aioresponses", "looptime"}
     never |= {f"cmsapi.{name}" for name in ("sandbox", "cli", "doctor", "testing")}
     loaded = modules_after(make)
     assert parts(loaded).isdisjoint({*never, "cmsapi.resources", "cmsapi.jobs"})

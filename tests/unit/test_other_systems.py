@@ -13,8 +13,8 @@ LIBRARIES = """
 import asyncio, importlib, os, pathlib, pkgutil, select, signal, socket, sys, threading, time
 import aiohttp.web, anyio.to_thread, anyio._backends._asyncio, attrs, cattrs, concurrent.futures.thread, sqlite3
 for library in (
-    "aioresponses", "cyclopts", "IPython", "matplotlib.pyplot", "mcp.server.mcpserver", "pytest", "redis.asyncio",
-    "rich.console",
+    "aioresponses", "cyclopts", "IPython", "matplotlib.pyplot", "mcp.server.mcpserver", "psycopg", "pytest",
+    "redis.asyncio", "rich.console",
 ):
     try:
         importlib.import_module(library)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import stat
@@ -108,9 +109,9 @@ async def test_nothing_is_launched_without_a_usable_state(
     shown = capsys.readouterr().err
     assert shown.count("cannot be used") == 1
     assert "Nothing was launched or charged." in shown
-    closed = ["--state", "redis://127.0.0.1:1"]
-    for batch in ((), ("--batch", "nightly")):
-        assert await command("analyze", box.keyword_ids[0], *batch, *closed) == Exit.FAILED
+    closed = ("redis://127.0.0.1:1", "postgresql://127.0.0.1:1/jobs")
+    for batch, state in itertools.product(((), ("--batch", "nightly")), closed):
+        assert await command("analyze", box.keyword_ids[0], *batch, "--state", state) == Exit.FAILED
         shown = capsys.readouterr().err
         assert "Nothing was written." in shown
         assert "Nothing was launched or charged." in shown

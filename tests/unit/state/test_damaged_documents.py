@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import json
 import sqlite3
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import redis
 from hypothesis import given, settings, strategies as st
@@ -24,8 +24,7 @@ from cmsapi.state.memory import MemoryState, Row
 from cmsapi.state.text import read_row
 from tests.support.jobs import box, client_of
 from tests.support.launches import posts, scope
-from tests.support.places import emptied
-from tests.support.servers import Server
+from tests.support.places import shared_url
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**40), 10**40) | st.floats(allow_nan=False, allow_infinity=False)
@@ -83,13 +82,11 @@ async def test_a_salt_of_another_type(salt: str) -> None:
     assert posts(sandbox) == 0
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 async def test_an_overwritten_lease(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A lease that is overwritten while its launch is under way holds neither the job nor the next launch up."""
     sandbox = box(0.3)
-    path = tmp_path / "state.db"
-    server: Server | None = request.getfixturevalue("server") if kind == "redis" else None
-    url = f"sqlite:///{path}" if server is None else await emptied(server)
+    url = await shared_url(kind, request, tmp_path)
 
     class Overwriting:
         """Overwrite the lease when a launch arrives."""
@@ -97,8 +94,7 @@ async def test_an_overwritten_lease(kind: str, tmp_path: Path, request: pytest.F
         async def send(self, request: cmsapi.Request) -> cmsapi.Response:
             answer = await sandbox.transport.send(request)
             if request.method == "POST":
-                overwrite = partial(overwrite_file, path) if server is None else partial(overwrite_key, server)
-                await asyncio.to_thread(overwrite)
+                await asyncio.to_thread(OVERWRITE[kind], url)
             return answer
 
     polling = cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1)
@@ -111,20 +107,29 @@ async def test_an_overwritten_lease(kind: str, tmp_path: Path, request: pytest.F
     assert posts(sandbox) == 2
 
 
-def overwrite_file(path: Path) -> None:
+def overwrite_file(url: str) -> None:
     """Overwrite the leases of a file."""
-    with contextlib.closing(sqlite3.connect(path)) as db:
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db:
         db.execute("UPDATE journal SET lease = 'overwritten'")
         db.commit()
 
 
-def overwrite_key(server: Server) -> None:
+def overwrite_rows(url: str) -> None:
+    """Overwrite the leases of a database."""
+    with psycopg.connect(url) as db:
+        db.execute("UPDATE cmsapi.journal SET lease = 'overwritten'")
+
+
+def overwrite_key(url: str) -> None:
     """Overwrite the leases of a server; each names its owner."""
-    with contextlib.closing(redis.Redis.from_url(server.url, decode_responses=True)) as opened:
+    with contextlib.closing(redis.Redis.from_url(url, decode_responses=True)) as opened:
         client: Any = opened
         for key in client.scan_iter(match="cmsapi:*:leases"):
             for entry, holder in client.hgetall(key).items():
                 client.hset(key, entry, f"overwritten {holder.partition(' ')[2]}")
+
+
+OVERWRITE = {"sqlite": overwrite_file, "redis": overwrite_key, "postgres": overwrite_rows}
 
 
 @settings(max_examples=60)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import psycopg
 import pytest
 
 import cmsapi
@@ -18,7 +19,7 @@ from cmsapi.sandbox import Limits, Sandbox
 from tests.support.jobs import box, client_of
 from tests.support.launches import posts
 from tests.support.memory import ProcessState, SharedMemory
-from tests.support.places import emptied
+from tests.support.places import emptied, shared_url
 from tests.support.servers import Server
 
 BATCH = "nightly"
@@ -32,7 +33,7 @@ class Losing:
     empty: Callable[[], Awaitable[None]]
 
 
-@pytest.fixture(params=["all rows", "rows of the journal", "redis"])
+@pytest.fixture(params=["all rows", "rows of the journal", "redis", "postgres"])
 async def losing(request: pytest.FixtureRequest, tmp_path: Path) -> Losing:
     """A state on a real file or a real server."""
     if request.param == "redis":
@@ -42,6 +43,15 @@ async def losing(request: pytest.FixtureRequest, tmp_path: Path) -> Losing:
             await emptied(server)
 
         return Losing(await emptied(server), flush)
+    if request.param == "postgres":
+        url = await shared_url("postgres", request, tmp_path)
+
+        async def truncate() -> None:
+            async with await psycopg.AsyncConnection.connect(url) as db:
+                for table in ("journal", "outcomes", "owners", "documents", "limits"):
+                    await db.execute(f"TRUNCATE cmsapi.{table}".encode())
+
+        return Losing(url, truncate)
     path = tmp_path / "state.db"
     tables = ["journal", "outcomes", *(["owners", "documents", "limits"] if request.param == "all rows" else [])]
 

@@ -39,7 +39,7 @@ def test_each_url_names_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "sqlite:///a/",
         "sqlite:///a?mode=ro",
         None,
-        "postgres://:hunter2@host/db",
+        "mysql://:hunter2@host/db",
         "sqlite:jobs.db",
         "http://[x",
     ],
@@ -51,13 +51,17 @@ def test_what_names_no_state(url: object) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_without_the_redis_client() -> None:
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [("redis://localhost", "redis", "redis"), ("postgresql://localhost/db", "psycopg", "postgres")],
+)
+def test_without_the_client_of_a_server(url: str, package: str, extra: str) -> None:
     """Where it is not installed the error says how to install it."""
     script = (
-        "import sys; sys.modules['redis'] = None\n"
+        f"import sys; sys.modules['{package}'] = None\n"
         "from cmsapi.state.opening import open_state\n"
-        "try: open_state('redis://localhost')\n"
+        f"try: open_state('{url}')\n"
         "except ValueError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert "pip install 'cmsapi[redis]'" in done.stdout
+    assert f"pip install 'cmsapi[{extra}]'" in done.stdout

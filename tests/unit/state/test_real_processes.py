@@ -16,6 +16,7 @@ from cmsapi.state.entry import Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 from tests.support.places import shared_url
+from tests.support.postgres import running_postgres
 from tests.support.processes import workers
 from tests.support.servers import running_server
 from tests.support.spoil import locked, stopped
@@ -100,18 +101,28 @@ async def lock(path: Path, seconds: float) -> None:
     await asyncio.to_thread(hold)
 
 
-@pytest.mark.parametrize("outage", ["a locked file", "a server that stands still", "a server that starts anew"])
+@pytest.mark.parametrize(
+    "outage",
+    ["a locked file", "a server that stands still", "a server that starts anew", "a database that starts anew"],
+)
 async def test_nothing_is_refused_when_the_state_comes_back(outage: str, tmp_path: Path) -> None:
     """Three saturated processes draw no refusal when their state goes for four seconds, nor when it comes back."""
     async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox, AsyncExitStack() as stack:
-        url, away, server = f"sqlite:///{tmp_path / 'state.db'}", 4.0, None
-        if outage != "a locked file":
+        url, away, server, database = f"sqlite:///{tmp_path / 'state.db'}", 4.0, None, None
+        if outage == "a database that starts anew":
+            database = stack.enter_context(running_postgres())
+            url = database.url
+        elif outage != "a locked file":
             server = stack.enter_context(running_server(tmp_path, "--save", ""))
             url = server.url
         what = ("saturate", url, sandbox.base_url, sandbox.api_key, 15.0, 30, 100_000, 5.0)
         async with workers(3, *what) as fleet:
             await until(lambda: len(sandbox.ledger) >= 40)
-            if server is None:
+            if database is not None:
+                await asyncio.to_thread(database.end)
+                await asyncio.sleep(away)
+                await asyncio.to_thread(database.start)
+            elif server is None:
                 await lock(tmp_path / "state.db", away)
             elif outage == "a server that stands still":
                 async with stopped(server):

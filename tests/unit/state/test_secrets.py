@@ -6,6 +6,7 @@ import hashlib
 import traceback
 from pathlib import Path
 
+import psycopg
 import pytest
 import redis.asyncio as redis
 
@@ -17,7 +18,7 @@ from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.opening import open_state
 from cmsapi.state.redaction import redact_url
 from cmsapi.state.sqlite import SqliteState
-from tests.support.places import emptied
+from tests.support.places import shared_url
 from tests.support.processes import ended, workers
 
 pytestmark = pytest.mark.enable_socket
@@ -26,13 +27,10 @@ HTML = "<p>Our secret recipe</p>"
 INSTRUCTIONS = "Mention no person by name"
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 async def test_no_secret_in_the_raw_state(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """After launches and requests by a real process neither key nor texts nor instructions can be found."""
-    if kind == "sqlite":
-        url = f"sqlite:///{tmp_path / 'state.db'}"
-    else:
-        url = await emptied(request.getfixturevalue("server"))
+    url = await shared_url(kind, request, tmp_path)
     async with Sandbox() as sandbox:
         async with workers(1, "saturate", url, sandbox.base_url, sandbox.api_key, 0.5, 5, 1000, 5.0) as (worker,):
             await worker.said()
@@ -63,6 +61,8 @@ async def test_no_secret_in_the_raw_state(kind: str, request: pytest.FixtureRequ
         "redis://user:hunter2%40@127.0.0.1:1/0",
         "redis://127.0.0.1:1/0?password=hunter2",
         "redis://127.0.0.1:1/0?password=x@hunter2",
+        "postgresql://user:hunter2@127.0.0.1:1/database",
+        "postgres://127.0.0.1:1/database?user=me&password=hunter2",
     ],
 )
 async def test_the_password_of_a_server_is_never_shown(url: str) -> None:
@@ -84,6 +84,7 @@ def test_what_is_shown_of_a_url() -> None:
     assert redact_url("redis://user:hunter2@host:6379/0?ssl=1") == "redis://***@host:6379/0"
     assert redact_url("redis://:hun#ter2@host") == "redis://***"
     assert redact_url("redis://:hunter2/@host") == "redis://***@host"
+    assert redact_url("postgresql://user:hunter2@host/db?sslmode=verify-full") == "postgresql://***@host/db"
     assert redact_url("sqlite:////var/lib/me@work.db") == "sqlite:////var/lib/me@work.db"
 
 
@@ -91,6 +92,11 @@ async def dump(url: str, directory: Path) -> bytes:
     """Return every byte of a state."""
     if url.startswith("sqlite:"):
         return b"".join(path.read_bytes() for path in directory.glob("state.db*"))
+    if url.startswith("postgresql:"):
+        tables = ("journal", "owners", "outcomes", "documents", "limits")
+        async with await psycopg.AsyncConnection.connect(url) as db:
+            rows = [await (await db.execute(f"TABLE cmsapi.{table}".encode())).fetchall() for table in tables]
+        return repr(rows).encode()
     client = redis.Redis.from_url(url)
     found = b""
     async for name in client.scan_iter():
