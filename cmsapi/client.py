@@ -69,9 +69,9 @@ class Client(Hinting, Unpicklable):
         launch: What a launch does when the same work is running, and when its answer is lost.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
         state: Where limits and launches are recorded: `"memory:"` for one process, `"sqlite:///file.db"` for the
-            processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes with the same
-            state share the limits of the key and the journal of launches: they join each other's running jobs instead
-            of paying again, and recover the launches of processes that died.
+            processes of one host, `"postgresql://host/database"`, `"redis://host:6379/0"` or `"rediss://…"` for many
+            hosts. Processes with the same state share the limits of the key and the journal of launches: they join
+            each other's running jobs instead of paying again, and recover the launches of processes that died.
         transport: Sends the requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: The aiohttp session to use; the client does not close it. The client's own session reports when the
             bytes of a request leave and drops idle connections with unexpected bytes; a given session does neither.

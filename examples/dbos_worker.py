@@ -9,7 +9,7 @@ name. `analyse` **spends one credit for each keyword** and prints what comes of 
 for nothing twice. `hand-over` gives the workflows of a worker that will not come back to the others.
 
 All of them need WORKFLOWS, the database of DBOS (`sqlite:///workflows.db`, or `postgresql://…` for many hosts); a
-worker also STATE, what cmsapi keeps (`sqlite:////var/lib/app/launches.db`, or `redis://…` for many hosts), and
+worker also STATE, what cmsapi keeps (`sqlite:////var/lib/app/launches.db`, or `postgresql://…` for many hosts), and
 CMSAPI_API_KEY and CMSAPI_BASE_URL.
 """
 

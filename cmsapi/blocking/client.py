@@ -54,9 +54,9 @@ class Client(Life, of=AsyncClient):
         launch: What a launch does when the same work is running, and when its answer is lost.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
         state: Where limits and launches are recorded: `"memory:"` for one process, `"sqlite:///file.db"` for the
-            processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes with the same
-            state share the limits of the key and the journal of launches: they join each other's running jobs instead
-            of paying again, and recover the launches of processes that died.
+            processes of one host, `"postgresql://host/database"`, `"redis://host:6379/0"` or `"rediss://…"` for many
+            hosts. Processes with the same state share the limits of the key and the journal of launches: they join
+            each other's running jobs instead of paying again, and recover the launches of processes that died.
         transport: Sends the requests instead of aiohttp: any object with `async def send(request) -> Response`.
         hooks: Functions that are called with each event of `cmsapi.observability`.
         headers: Headers to add to each request, for example for a gateway. The client sets `Authorization`, `Host`,

@@ -28,7 +28,8 @@ State: TypeAlias = Annotated[
         name="--state",
         env_var=STATE_VARIABLE,
         show_default=False,
-        help="Where to record launches: sqlite:///FILE, redis://HOST, or memory: to record nothing. "
+        help="Where to record launches: sqlite:///FILE, postgresql://HOST/DATABASE, redis://HOST, or "
+        "memory: to record nothing. "
         "The default is ~/.local/state/cmsapi/jobs.db.",
     ),
 ]

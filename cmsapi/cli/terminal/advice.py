@@ -48,7 +48,7 @@ _REPLACEMENTS = [
             "cmsapi jobs list --json shows the tokens.",
         ),
         (r"^(`?)state\1 (is|must)\b", r"--state or CMSAPI_STATE \2"),
-        (r"^state='(redis://…)'", r"--state \1"),
+        (r"^state='((?:redis|postgresql)://…)'", r"--state \1"),
         (r"; `Timeouts\(connect=\)` is how long to wait", ""),
         (r"Load a private authority .* pass it as `ssl`\.", "SSL_CERT_FILE may name a file with a private authority."),
         (r"; `ssl` takes a context\.", "."),

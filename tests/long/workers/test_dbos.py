@@ -37,9 +37,9 @@ async def test_workers_that_are_started_again(tmp_path: Path) -> None:
         judge(sandbox, await lines_of(asking))
 
 
-async def test_a_worker_that_does_not_come_back(tmp_path: Path, postgres: str) -> None:
-    """On Postgres, the workflows of a worker that is gone are handed to another one: all done, paid once."""
-    workflows, state = f"{postgres}/workflows", f"sqlite:///{tmp_path / 'launches.db'}"
+async def test_a_worker_that_does_not_come_back(postgres: str) -> None:
+    """In one database of Postgres, the workflows of a worker that is gone are handed to another one: all paid once."""
+    workflows = state = f"{postgres}/workflows"
     async with box(20) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
         gone, _ = await asyncio.gather(fleet.ready(*WORKER, "gone"), fleet.ready(*WORKER, "here"))
         asking = await fleet.ready(EXAMPLE, "analyse", "tonight", *sandbox.keyword_ids)

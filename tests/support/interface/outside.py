@@ -21,7 +21,7 @@ from cmsapi.jobs.token import PREFIX
 from cmsapi.mcp.server import build_server
 from cmsapi.ratelimit.shared_log import FORMAT
 from cmsapi.sandbox import Sandbox
-from cmsapi.state import scripts, sqlitefile
+from cmsapi.state import scripts, session, sqlitefile
 from cmsapi.state.entry import Entry
 from cmsapi.testing import plugin
 from tests.support.interface.public import ROOT
@@ -96,6 +96,7 @@ def formats() -> Iterator[str]:
     yield f"job token: {PREFIX}"
     yield f"SQLite schema: {sqlitefile.VERSION}"
     yield f"Redis layout: {scripts.VERSION}"
+    yield f"Postgres layout: {session.VERSION}"
     yield f"request limits: {FORMAT}"
     yield "entry of the journal"
     yield from (f"    {field.name}" for field in attrs.fields(Entry))

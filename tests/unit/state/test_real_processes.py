@@ -62,12 +62,12 @@ async def test_the_dead_are_taken_over_at_once(url: str, state: State) -> None:
 
 async def test_a_frozen_process_finds_out(url: str, state: State) -> None:
     """One that is stopped is not taken for dead; when its lease has ended it loses it, and finds out when it wakes."""
-    async with workers(1, "journal", url, 0.6) as (frozen,):
+    async with workers(1, "journal", url, 1.5) as (frozen,):
         assert await frozen.ask("begin 2") == ["key 0", "key 1"]
         frozen.process.send_signal(signal.SIGSTOP)
         await state.evict_dead_owners(SCOPE)
         assert await state.claim(Lease(SCOPE, "key 0")) is None
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.6)
         assert await state.claim(Lease(SCOPE, "key 0")) is not None
         frozen.process.send_signal(signal.SIGCONT)
         assert await frozen.ask("keep") == {"key 0": False, "key 1": True}
