@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeAlias, TypeVar
 
-import attrs
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state.redaction import redact_url
+from cmsapi.state.sql import Rows, Statement, Transaction
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
-Statement: TypeAlias = tuple[str, Sequence[Any]]
-Rows: TypeAlias = list[tuple[Any, ...]]
 
 # Seconds for one transaction and its repeat, and for one after the server was waited for in vain; and for a server to
 # stop what was cancelled.
@@ -25,70 +23,44 @@ SHORT_TIMEOUT = 1.0
 STOPPING = 0.5
 OLDEST = 13
 VERSION = "1"
+# There is no unique index, because a name may be longer than an index takes: each is locked before it is written.
 _LAYOUT = """
+BEGIN ISOLATION LEVEL READ COMMITTED;
 DO $$ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('cmsapi', 0));
     IF to_regclass('cmsapi.documents') IS NULL THEN
         IF to_regnamespace('cmsapi') IS NULL THEN
             CREATE SCHEMA cmsapi;
         END IF;
-        CREATE TABLE cmsapi.journal (id text PRIMARY KEY, scope text NOT NULL, key text NOT NULL, lease text,
-            owner text, entry text NOT NULL);
-        CREATE TABLE cmsapi.owners (scope text, id text, owner text NOT NULL, until timestamptz NOT NULL,
-            PRIMARY KEY (scope, id));
-        CREATE TABLE cmsapi.outcomes (id text PRIMARY KEY, scope text NOT NULL, batch text NOT NULL,
-            entry text NOT NULL);
-        CREATE INDEX ON cmsapi.outcomes (scope, batch);
-        CREATE TABLE cmsapi.documents (scope text, name text, text text NOT NULL, PRIMARY KEY (scope, name));
-        CREATE TABLE cmsapi.limits (account text PRIMARY KEY, document text NOT NULL, writer text NOT NULL);
+        CREATE TABLE cmsapi.journal (scope text, key text, lease text, owner text, entry text NOT NULL);
+        CREATE TABLE cmsapi.owners (scope text, id text, owner text NOT NULL, until double precision NOT NULL);
+        CREATE TABLE cmsapi.outcomes (scope text, batch text, item text, entry text NOT NULL);
+        CREATE TABLE cmsapi.documents (scope text, name text, text text NOT NULL);
+        CREATE TABLE cmsapi.limits (account text, document text NOT NULL, writer text NOT NULL);
+        CREATE INDEX ON cmsapi.journal USING hash (key);
+        CREATE INDEX ON cmsapi.outcomes USING hash (batch);
+        CREATE INDEX ON cmsapi.outcomes USING hash (item);
     END IF;
-END $$
-"""
+    IF NOT EXISTS (SELECT FROM cmsapi.documents WHERE scope = '' AND name = 'version') THEN
+        INSERT INTO cmsapi.documents VALUES ('', 'version', 'VERSION');
+    END IF;
+END $$;
+COMMIT
+""".replace("VERSION", VERSION)
 # Settings of one transaction, because a pool before the server gives each to another session. The server ends that of
 # a process which is frozen in it, so that others wait for less than their own time; and it waits for its disk.
-_BEGIN: Statement = (
-    """
+_BEGIN = """
 BEGIN ISOLATION LEVEL READ COMMITTED;
-SELECT set_config('lock_timeout', '4s', true), set_config('idle_in_transaction_session_timeout', '2s', true),
+SELECT set_config('search_path', 'cmsapi', true), set_config('lock_timeout', '4s', true),
+    set_config('idle_in_transaction_session_timeout', '2s', true),
     set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
         ELSE current_setting('synchronous_commit') END, true)
-""",
-    (),
-)
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
-_WRITE_VERSION = "INSERT INTO cmsapi.documents VALUES ('', 'version', %s) ON CONFLICT DO NOTHING"
-_FIND_VERSION: Statement = ("SELECT text FROM cmsapi.documents WHERE scope = '' AND name = 'version'", ())
-
-
-@attrs.frozen
-class Transaction(Generic[T]):
-    """Describe what is read and written at once.
-
-    Args:
-        names: What it is about, always in the same order; no other process works under one of them meanwhile.
-        reads: Statements to begin with; some may write.
-        decide: Makes of the rows of each of `reads` the statements that follow, and the result. Where the connection
-            was lost it is called again, and may find what was written before.
-    """
-
-    names: Sequence[str]
-    reads: Sequence[Statement]
-    decide: Callable[..., tuple[Sequence[Statement], T]]
-
-    async def run(self, db: Connection, shown_url: str) -> T:
-        """Run it, in two exchanges with the server."""
-        begin = [_BEGIN, *[(_LOCK, (name,)) for name in self.names], _FIND_VERSION]
-        version, *found = (await _exchange(db, [*begin, *self.reads]))[-1 - len(self.reads) :]
-        # The rows may be lost and the tables not: that is an empty state.
-        if version not in ([], [(VERSION,)]):
-            raise StateError(
-                f"The state {shown_url} was made by another version of this SDK (its layout is {version[0][0]}, this "
-                f"one's is {VERSION}); it was left as it is. Let all processes that share it use one version, or use "
-                "another database. Jobs that are open in it are only known there."
-            )
-        writes, result = self.decide(*found)
-        await _exchange(db, [*writes, ("COMMIT", ())])
-        return result
+"""
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))"
+# The time is that after the locks are there.
+_ABOUT = """
+SELECT (SELECT text FROM documents WHERE scope = '' AND name = 'version'), extract(epoch FROM clock_timestamp())::float8
+"""
 
 
 class Session:
@@ -126,7 +98,8 @@ class Session:
         # Transactions that the server has not answered, and whether the last one was such.
         self._unanswered = 0
         self._silent = False
-        self._closed = False
+        #: Whether it was closed.
+        self.closed: bool = False
 
     async def run(self, transaction: Transaction[T]) -> T:
         """Run a transaction, once more where the connection has turned out to be lost.
@@ -136,7 +109,7 @@ class Session:
         """
         unanswered = self._unanswered
         async with self._turn:
-            if self._closed:
+            if self.closed:
                 raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
             sent = self._connection is not None
             try:
@@ -158,19 +131,35 @@ class Session:
     async def aclose(self) -> None:
         """Close the connection."""
         async with self._turn:
-            self._closed = True
+            self.closed = True
             await self._disconnect()
 
     async def _attempts(self, transaction: Transaction[T]) -> T:
         try:
-            return await transaction.run(await self._connected(), self._shown_url)
+            return await self._attempt(transaction)
         except psycopg.Error as error:
             if self._connection is None or not _is_lost(error):
                 raise
             # The server was started anew since the connection was used last, or ended a transaction in which this
             # process was frozen.
             await self._disconnect()
-        return await transaction.run(await self._connected(), self._shown_url)
+        return await self._attempt(transaction)
+
+    async def _attempt(self, transaction: Transaction[T]) -> T:
+        """Run a transaction, in two exchanges with the server."""
+        db, reads = await self._connected(), [(_ABOUT, ()), *transaction.reads]
+        rows = await _exchange(db, [(_BEGIN, ()), *[(_LOCK, (name,)) for name in transaction.names], *reads])
+        ((version, now),), *found = rows[-len(reads) :]
+        # Without a version the rows were lost and the tables not: that is an empty state.
+        if version not in (VERSION, None):
+            raise StateError(
+                f"The state {self._shown_url} was made by another version of this SDK (its layout is {version}, this "
+                f"one's is {VERSION}); it was left as it is. Let all processes that share it use one version, or use "
+                "another database. Jobs that are open in it are only known there."
+            )
+        writes, result = transaction.decide(now, *found)
+        await _exchange(db, [*writes, ("COMMIT", ())])
+        return result
 
     async def _connected(self) -> Connection:
         if self._connection is None:
@@ -180,7 +169,6 @@ class Session:
                     f"{self._shown_url} is PostgreSQL {version}; the shared state needs {OLDEST} or later."
                 )
             await self._connection.execute(_LAYOUT)
-            await self._connection.execute(_WRITE_VERSION, (VERSION,))
         return self._connection
 
     async def _disconnect(self) -> None:
@@ -206,13 +194,23 @@ def _is_lost(error: Exception) -> bool:
 
 async def _exchange(db: Connection, statements: Sequence[Statement]) -> list[Rows]:
     """Send statements together, and return the rows of each."""
-    values = [value for _, values in statements for value in values]
-    cursor = await db.execute("; ".join(text for text, _ in statements), values)
+    values = [_escaped(value) for _, values in statements for value in values]
+    cursor = await db.execute("; ".join(text for text, _ in statements).replace("?", "%s"), values)
     rows = []
     while True:
-        rows.append(await cursor.fetchall() if cursor.description else [])
+        found = await cursor.fetchall() if cursor.description else []
+        rows.append([tuple(_unescaped(value) for value in row) for row in found])
         if not cursor.nextset():
             return rows
+
+
+def _escaped(value: Any) -> Any:
+    """Write a text without the character zero, which Postgres does not take."""
+    return value.replace("\1", "\1a").replace("\0", "\1b") if isinstance(value, str) else value
+
+
+def _unescaped(value: Any) -> Any:
+    return value.replace("\1b", "\0").replace("\1a", "\1") if isinstance(value, str) else value
 
 
 async def _in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from cmsapi.errors import StateError
 from cmsapi.state.ownership import check_owner, warn_if_writable
-from cmsapi.state.process import Owner
 
 T = TypeVar("T")
 
@@ -46,8 +45,6 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self.path: Path = path
-        #: The process that uses the file, once it is open.
-        self.owner: Owner
         #: Whether the file that was opened first is no longer the one that other processes see.
         self.replaced: bool = False
         self._paths = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")]
@@ -109,7 +106,6 @@ class SqliteFile:
 
     def _open(self, until: float) -> sqlite3.Connection:
         path = self.path
-        self.owner = Owner.here()
         check_owner(path)
         _make(path)
         # Another user may have been faster.
