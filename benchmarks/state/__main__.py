@@ -13,9 +13,10 @@ from typing import Any
 
 import attrs
 
-from benchmarks.state.cost import on_redis, on_sqlite
+from benchmarks.state.cost import on_postgres, on_redis, on_sqlite
 from benchmarks.state.saturation import Saturation, saturate
 from benchmarks.tables import replace_section, table
+from tests.support.postgres import running_postgres, why_no_postgres
 from tests.support.servers import running_server, server_binary
 
 
@@ -31,6 +32,13 @@ async def measure(seconds: float) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as directory, running_server(Path(directory), "--save", "") as server:
             costs["Redis"] = await on_redis(server.url)
             await saturations(server.url[:-1] + "%s", "Redis", seconds, runs)
+    if why_no_postgres() is None:
+        # With `fsync`, as it is used; each run gets a database, and with that a state of its own.
+        with running_postgres("-c", "fsync=on") as postgres:
+            costs["Postgres"] = await on_postgres(postgres.url)
+            for number in (1, 2, 3):
+                postgres.create(f"state{number}")
+            await saturations(postgres.url.replace("/postgres", "/state%s"), "Postgres", seconds, runs)
     return {"costs": costs, "runs": runs}
 
 

@@ -15,10 +15,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import redis.asyncio as redis
 
 from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.postgres import PostgresState
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
@@ -98,6 +100,25 @@ async def on_redis(url: str) -> dict[str, float]:
     finally:
         await state.aclose()
         await client.aclose()
+
+
+async def on_postgres(url: str) -> dict[str, float]:
+    """Time everything on a server, next to a transaction of psycopg that replaces one row."""
+    state = PostgresState(url)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        await db.execute("CREATE TABLE one (name text PRIMARY KEY, value text)")
+        put = "INSERT INTO one VALUES ('one', %s) ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value"
+
+        async def transact() -> None:
+            await db.execute(put, (_ENTRY.spell(),))
+
+        try:
+            await full_hour(state)
+            return await timed(
+                {"bare transaction": transact, **operations(state), "bare transaction, again (A/A)": transact}
+            )
+        finally:
+            await state.aclose()
 
 
 async def on_sqlite(directory: Path) -> dict[str, float]:

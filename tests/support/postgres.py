@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+
 # The server refuses to run as root; one of these runs it then.
 _USERS = ("postgres", "nobody")
 
@@ -55,6 +57,11 @@ class Postgres:
         with (self._place / "log").open("ab") as log:
             self._process = subprocess.Popen(command, user=self._user, cwd=self._place, stdout=log, stderr=log)
         self._wait(self._process)
+
+    def create(self, database: str) -> None:
+        """Make another database."""
+        with psycopg.connect(self.url, autocommit=True) as db:
+            db.execute(f"CREATE DATABASE {database}".encode())
 
     def ask_for_passwords(self) -> None:
         """Have the server ask for passwords, from its next start on."""

