@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+import anyio
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
@@ -16,10 +17,10 @@ from cmsapi.state.sql import Rows, Statement, Transaction
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
 
-# Seconds for one transaction and its repeat, and for one after the server was waited for in vain; and for a server to
-# stop what was cancelled.
+# Seconds for one transaction and its repeat, and for one after the server was waited for in vain, which includes a new
+# connection to a server that is far away; and for a server to stop what was cancelled.
 TIMEOUT = 5.0
-SHORT_TIMEOUT = 1.0
+SHORT_TIMEOUT = 2.0
 STOPPING = 0.5
 OLDEST = 13
 VERSION = "1"
@@ -227,6 +228,10 @@ async def _in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:
         return await task
     finally:
         # After the first cancellation the client waits for the server to stop; the next one ends that, too.
-        while not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=STOPPING)
+        with anyio.CancelScope(shield=True):
+            while not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=STOPPING)
+        if not task.cancelled():
+            # Nothing else asks how it ended.
+            task.exception()
