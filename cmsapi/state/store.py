@@ -1,4 +1,4 @@
-"""The state that processes share: one kind in memory, one in a file and one on a server.
+"""The state that processes share: in memory, in a file, in a Postgres database or on a Redis server.
 
 A state is shared by the processes that are given the same URL, and holds five things:
 

@@ -1,4 +1,4 @@
-"""Small documents of a state, by name: the same promises in memory, on SQLite and on Redis."""
+"""Small documents of a state, by name: the same promises in memory, on SQLite, on Redis and on Postgres."""
 
 from __future__ import annotations
 

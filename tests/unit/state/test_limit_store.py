@@ -1,4 +1,4 @@
-"""One document for each account, changed by many at once: in memory, on SQLite and on Redis."""
+"""One document for each account, changed by many at once: in memory, on SQLite, on Redis and on Postgres."""
 
 from __future__ import annotations
 
