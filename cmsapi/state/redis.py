@@ -104,7 +104,7 @@ class RedisState(State):
         self._compare_and_set = register(scripts.COMPARE_AND_SET)
         self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
 
-    async def _guarded(self, command: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+    async def _ask(self, command: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         """Run a command, after the server was greeted.
 
         Raises:
@@ -189,7 +189,7 @@ class RedisState(State):
                 policy,
             )
 
-    async def _beat(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
+    async def _run_alive(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
         """Run a script that sends a heartbeat."""
         self._scopes.add(scope)
         names = ["version", "journal", "leases", "owners", "alive", f"batch:{batch or ''}"]
@@ -199,7 +199,7 @@ class RedisState(State):
             owner = cast("Owner", self._owner)
             return await script(keys, [owner.id, owner.spell(), str(int(self._lease_ttl * 1000)), *args])
 
-        return await self._guarded(command)
+        return await self._ask(command)
 
     async def change(
         self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
@@ -209,29 +209,29 @@ class RedisState(State):
         args = (lease.key, lease.id, expected, action, text, item or "")
         if action is Action.HOLD:
             self._leases.add(lease.id)
-        stood, found, holder = await self._beat(self._change_entry, lease.scope, *args, "", batch=batch)
+        stood, found, holder = await self._run_alive(self._change_entry, lease.scope, *args, "", batch=batch)
         held_by, _, owner = holder.partition(" ")
         if stood == Standing.HELD and owner == cast("Owner", self._owner).id and held_by not in self._leases:
             # Something else has written that: this process would wait for itself.
-            stood, found, _ = await self._beat(self._change_entry, lease.scope, *args, holder, batch=batch)
+            stood, found, _ = await self._run_alive(self._change_entry, lease.scope, *args, holder, batch=batch)
         if action is not Action.HOLD:
             self._leases.discard(lease.id)
         return Standing(stood), read_row(Entry, found) if found and expected is not Standing.MINE else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        found = await self._guarded(self._client.hgetall, _key(scope, "journal"))
+        found = await self._ask(self._client.hgetall, _key(scope, "journal"))
         return {name: read_row(Entry, text) for name, text in found.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the others that are alive."""
-        alive = [read_row(Owner, text) for text in await self._beat(self._heartbeat, scope)]
+        alive = [read_row(Owner, text) for text in await self._run_alive(self._heartbeat, scope)]
         return [owner for owner in alive if owner != self._owner]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
         keys = [_key(scope, name) for name in ("version", "owners", "alive")]
-        await self._guarded(self._evict, keys, [owner.id])
+        await self._ask(self._evict, keys, [owner.id])
 
     async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
         """Return how the items of a batch, or of all batches, ended."""
@@ -239,35 +239,35 @@ class RedisState(State):
         async def find() -> list[str]:
             return [key async for key in self._client.scan_iter(match=_key(scope, "batch:*"), count=1000)]
 
-        keys = [_key(scope, f"batch:{batch}")] if batch is not None else await self._guarded(find)
-        texts = [text for key in keys for text in await self._guarded(self._client.hvals, key)]
+        keys = [_key(scope, f"batch:{batch}")] if batch is not None else await self._ask(find)
+        texts = [text for key in keys for text in await self._ask(self._client.hvals, key)]
         return [entry for text in texts if (entry := read_row(Entry, text)).asked_at >= since]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         if items:
-            await self._guarded(self._client.hdel, _key(scope, f"batch:{batch}"), *items)
+            await self._ask(self._client.hdel, _key(scope, f"batch:{batch}"), *items)
 
     async def get_text(self, scope: str, name: str) -> str | None:
         """Return the text of a document."""
-        text: str | None = await self._guarded(self._client.hget, _key(scope, "documents"), name)
+        text: str | None = await self._ask(self._client.hget, _key(scope, "documents"), name)
         return text
 
     async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         """Put a text in the place of the old one if that stands."""
         keys = [_key(scope, "version"), _key(scope, "documents")]
-        stands: str = await self._guarded(self._compare_and_set, keys, [name, old or "", new or ""])
+        stands: str = await self._ask(self._compare_and_set, keys, [name, old or "", new or ""])
         return stands or None
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, unless another process was faster; then again."""
         keys = [_key(account, name) for name in ("version", "limits", "next")]
-        mine, found = secrets.token_hex(8), await self._guarded(self._read_limits, keys)
+        mine, found = secrets.token_hex(8), await self._ask(self._read_limits, keys)
         for attempt in range(UPDATES):
             version, text, time = found
             document, result = change(text or None, float(time))
             args: list[str | int] = [version, mine, document, LIMITS_TTL, PROMISE_TTL]
-            found = await self._guarded(self._write_limits, keys, args)
+            found = await self._ask(self._write_limits, keys, args)
             if found is None:
                 return result
             if attempt:

@@ -19,7 +19,7 @@ end
 """
 
 # KEYS: version, journal, leases, owners, alive. ARGV: owner, the owner as text, life in ms.
-_LIVE = (
+_SEND_HEARTBEAT = (
     VERSION_CHECK
     + """
 local time = redis.call('TIME')
@@ -33,7 +33,7 @@ redis.call('ZADD', KEYS[5], now + ARGV[3], ARGV[1])
 # KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, action, entry or outcome or '', item or '',
 # a holder that counts as none or ''.
 CHANGE = (
-    _LIVE
+    _SEND_HEARTBEAT
     + """
 local key, mine, expected, action, text, item = ARGV[4], ARGV[5] .. ' ' .. ARGV[1], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local found, holder = redis.call('HGET', KEYS[2], key), redis.call('HGET', KEYS[3], key)
@@ -65,7 +65,7 @@ return { stood, found or '', holder or '' }
 )
 
 HEARTBEAT = (
-    _LIVE
+    _SEND_HEARTBEAT
     + """
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now)) do
     redis.call('HDEL', KEYS[4], gone)

@@ -75,22 +75,22 @@ class SqlState(State):
     async def _run(self, transaction: Transaction[T]) -> T:
         """Run a transaction."""
 
-    async def _here(self) -> Owner:
+    async def _this_process(self) -> Owner:
         if self._owner is None:
             found = await asyncio.to_thread(Owner.here)
             # Another operation may have been faster.
             self._owner = self._owner or found
         return self._owner
 
-    def _beat(self, scope: str, owner: Owner, now: float) -> list[Statement]:
-        """Send a heartbeat."""
+    def _heartbeat_statements(self, scope: str, owner: Owner, now: float) -> list[Statement]:
+        """Return what sends a heartbeat."""
         return put("owners", "scope = ? AND id = ?", (scope, owner.id), owner.spell(), now + self._lease_ttl)
 
     async def change(
         self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
         """Change an entry if it stands as it must, and send a heartbeat."""
-        owner, key = await self._here(), (lease.scope, lease.key)
+        owner, key = await self._this_process(), (lease.scope, lease.key)
         text, item = (None, None) if entry is None else (entry.spell(), (lease.scope, entry.batch, entry.item))
 
         def decide(now: float, rows: Rows, ended: Rows) -> tuple[Sequence[Statement], tuple[Standing, str | None]]:
@@ -104,7 +104,10 @@ class SqlState(State):
                 elif holder == owner.id and held_by not in self._leases:
                     # Something else has written that: this process would wait for itself.
                     stood = Standing.FREE
-            return [*self._beat(lease.scope, owner, now), *(write(found) if stood is expected else ())], (stood, found)
+            return [
+                *self._heartbeat_statements(lease.scope, owner, now),
+                *(write(found) if stood is expected else ()),
+            ], (stood, found)
 
         def write(found: str | None) -> Sequence[Statement]:
             if action is Action.HOLD:
@@ -131,12 +134,12 @@ class SqlState(State):
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the others that are alive."""
-        owner = await self._here()
+        owner = await self._this_process()
 
         def decide(now: float, rows: Rows) -> tuple[Sequence[Statement], list[str]]:
             gone = ("DELETE FROM owners WHERE scope = ? AND until <= ?", (scope, now))
             alive = [text for (name, text, until) in rows if name != owner.id and until > now]
-            return [*self._beat(scope, owner, now), gone], alive
+            return [*self._heartbeat_statements(scope, owner, now), gone], alive
 
         found = ("SELECT id, owner, until FROM owners WHERE scope = ?", (scope,))
         alive = await self._run(Transaction([scope], [found], decide, flushed=False))

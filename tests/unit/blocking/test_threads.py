@@ -21,6 +21,7 @@ import cmsapi
 import cmsapi.blocking
 from cmsapi.observability.events import CallStarted
 from cmsapi.sandbox import Sandbox
+from tests.support.postgres import Postgres
 
 HURRIED = cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1)
 
@@ -151,6 +152,7 @@ def test_context_variables_reach_hooks(box: Sandbox) -> None:
 FORK = """
 import os, sys, cmsapi, cmsapi.blocking
 from cmsapi.sandbox import Sandbox
+from tests.support.postgres import Postgres
 box = Sandbox()
 client = cmsapi.blocking.Client(box.api_key, base_url=box.base_url, transport=box.transport)
 if sys.argv[1] == "used":
@@ -196,6 +198,7 @@ def test_a_client_that_was_not_used_survives_a_fork() -> None:
 EXIT = """
 import sys, cmsapi.blocking
 from cmsapi.sandbox import Sandbox
+from tests.support.postgres import Postgres
 box = Sandbox(durations=1000)
 client = cmsapi.blocking.Client(box.api_key, base_url=box.base_url, transport=box.transport, state=sys.argv[1])
 job = client.keywords.analyze(box.keyword_ids[0])
@@ -204,10 +207,13 @@ print("launched")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_process_ends_although_its_client_is_open(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+def test_a_process_ends_although_its_client_is_open(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A client of a module need not be closed; nothing is printed, and nothing hangs."""
     state = "memory:" if kind == "memory" else f"sqlite:///{tmp_path / 'state.db'}"
+    if kind == "postgres":
+        server: Postgres = request.getfixturevalue("postgres")
+        state = server.url
     assert said(EXIT, state) == ["launched"]
 
 

@@ -1,4 +1,4 @@
-"""The journal of launches, its leases and outcomes: the same promises in memory, on SQLite, on Redis and on Postgres."""
+"""The journal of launches, its leases and outcomes: the same promises in memory, SQLite, Redis and Postgres."""
 
 from __future__ import annotations
 

@@ -296,6 +296,20 @@ def test_a_url_that_cannot_be_read(url: str) -> None:
     assert "s3cret" not in str(caught.value)
 
 
+async def test_loops_of_several_threads(url: str) -> None:
+    """Each loop has a state of its own, and together they count as one."""
+
+    def in_a_thread() -> list[int]:
+        async def count() -> list[int]:
+            async with aclosing(PostgresState(url)) as state:
+                return [await state.update_limits(ACCOUNT, counted) for _ in range(10)]
+
+        return asyncio.run(count())
+
+    numbers = await asyncio.gather(*(asyncio.to_thread(in_a_thread) for _ in range(3)))
+    assert sorted(number for each in numbers for number in each) == list(range(1, 31))
+
+
 FROZEN = """
 import asyncio, os, signal, sys
 from cmsapi.state.postgres import PostgresState
