@@ -196,7 +196,8 @@ def _is_lost(error: Exception) -> bool:
 async def _exchange(db: Connection, statements: Sequence[Statement]) -> list[Rows]:
     """Send statements together, and return the rows of each."""
     values = [_escaped(value) for _, values in statements for value in values]
-    cursor = await db.execute("; ".join(text for text, _ in statements).replace("?", "%s"), values)
+    query = "; ".join(text for text, _ in statements).replace("?", "%s")
+    cursor = await db.execute(query.encode(), values)
     rows = []
     while True:
         found = await cursor.fetchall() if cursor.description else []
