@@ -76,8 +76,9 @@ class LaunchRun:
 
     @property
     def credits(self) -> int:
-        """Credits that it has cost so far."""
-        return self._stream.progress.credits
+        """Credits that it has cost so far, without those of earlier calls for the same day."""
+        progress = self._stream.progress
+        return progress.credits - progress.earlier_credits
 
     @property
     def over(self) -> bool:

@@ -43,6 +43,7 @@ class ProgressChanged(Event):
         seconds_left: Seconds until about the last outcome, or None while that is not known.
         seconds_left_range: The fewest and the most seconds that are expected, or None while that is not known.
         credits: Credits that the launches have cost; of a batch those of all its runs.
+        earlier_credits: Those among them that earlier runs of the batch have cost.
         requests: Requests that were sent for the items; of a batch those of all its runs.
         requests_planned: Requests that all of it is expected to take, or None while that is not known.
     """
@@ -60,6 +61,7 @@ class ProgressChanged(Event):
     seconds_left: float | None
     seconds_left_range: tuple[float, float] | None
     credits: int
+    earlier_credits: int
     requests: int
     requests_planned: int | None
 

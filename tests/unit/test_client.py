@@ -318,7 +318,7 @@ async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCapt
     assert warning.startswith("rate_limit.paused operation=get_me seconds=3000")
 
 
-@pytest.mark.parametrize("state", ["", "memory", "sqlite://relative.db", "postgres://localhost/db", 3])
+@pytest.mark.parametrize("state", ["", "memory", "sqlite://relative.db", "mysql://localhost/db", 3])
 async def test_a_state_has_one_of_the_known_forms(state: Any) -> None:
     """Another place for the state is refused at construction, before anything is opened."""
     with pytest.raises(errors.ConfigError, match="memory:"):

@@ -67,6 +67,7 @@ class Progress:
             far as the jobs behave like earlier ones.
         eta: When about the last outcome is expected.
         credits: Credits that the launches have cost; of a batch those of all its runs.
+        earlier_credits: Those among them that earlier runs of the batch have cost.
         requests: Requests that were sent for the items: for launches, polls and results; of a batch those of all runs.
         requests_planned: Requests that all of it is expected to take; None while that is not known.
     """
@@ -83,6 +84,7 @@ class Progress:
     seconds_left_range: tuple[float, float] | None = None
     eta: datetime | None = None
     credits: int = 0
+    earlier_credits: int = 0
     requests: int = 0
     requests_planned: int | None = None
 

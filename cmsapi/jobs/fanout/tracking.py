@@ -85,6 +85,7 @@ class Tracker:
         self.unknown: int = 0
         self.earlier: int = 0
         self.credits: int = 0
+        self.earlier_credits: int = 0
         #: Items whose results are still to be read again.
         self.to_read: int = 0
         self.stopped: bool = False
@@ -115,6 +116,7 @@ class Tracker:
     def count_earlier(self, credits: int, requests: int) -> None:  # noqa: A002  the word that users know
         """Count what earlier runs of the batch have cost."""
         self.credits += credits
+        self.earlier_credits += credits
         self._requests.sent += requests
 
     @property
@@ -217,6 +219,7 @@ class Tracker:
             seconds_left_range=seconds_range,
             eta=None if not seconds else self._poller.poll_settings.caller.pipeline.clock.datetime_at(_now() + seconds),
             credits=self.credits,
+            earlier_credits=self.earlier_credits,
             requests=self._requests.sent,
             requests_planned=planned,
         )
