@@ -168,13 +168,13 @@ class Taken:
         granted: Permits given.
         wait: Seconds after which another take may give something; 0 when this one did.
         log: The log after it.
-        anew: Whether the log of the last take is lost, or what took its place could not be read.
+        loss: Why this take began a log anew or met another one than the last: `"spoilt"`, `"lost"`, or None.
     """
 
     granted: int
     wait: float
     log: SharedLog
-    anew: bool = False
+    loss: str | None = None
 
 
 def take(limits: AccountLimits, asked: Take, document: str | None, clock: float) -> tuple[str, Taken]:
@@ -207,25 +207,28 @@ class SharedLog:
         before, now = self.time, self._advance(clock)
         windows = self.windows
         self.began = self.began or max(1, int(now * 1000))
-        anew = spoilt or asked.log not in (0, self.began)
+        lost = asked.log not in (0, self.began)
         if asked.pause > 0:
             windows.pause(now + asked.pause)
         if windows.limited and self._were_absent(asked.process, now - before):
             windows.pause(now + OUTAGE_PAUSE)
-        if windows.limited and anew:
+        if windows.limited and (lost or spoilt):
             windows.pause(min(now, self.began / 1000) + self.limits.life)
-        settled = [now - age for age in asked.settled]
+        settled, heard = [now - age for age in asked.settled], self.processes.get(asked.process)
+        if settled and (heard is None or max(settled) > heard.heard_at):
+            windows.tried(max(settled))
         rows = self.processes[asked.process] = ProcessRows(now, asked.open, 0, settled)
         self._count()
-        if asked.quota is not None and not anew:
+        if asked.quota is not None and not lost:
             came_at = now - asked.quota_age
             windows.observe(asked.quota, min(asked.taken_at, came_at), now, came_at)
-        windows.known = windows.known or (asked.answered and not anew)
+        windows.known = windows.known or (asked.answered and not lost)
         granted, wait = self._give(rows, asked, now)
         rows.open += granted
         rows.waiting = 0 if asked.want == granted else 1 if asked.sparing else 2
-        windows.unsettled += granted
-        return Taken(granted=granted, wait=wait, log=self, anew=anew)
+        windows.take_all(granted)
+        loss = "spoilt" if spoilt else "lost" if lost else None
+        return Taken(granted=granted, wait=wait, log=self, loss=loss)
 
     def shift(self, seconds: float) -> None:
         """Move all times."""
@@ -320,7 +323,8 @@ def write(log: SharedLog) -> str:
         "known": windows.known,
         "limit": _written(windows.service_limit),
         "foreign": [_written(value) for value in attrs.astuple(windows.foreign_usage)],
-        "limit_until": _written(windows.service_limit_until),
+        "tries_at": _written(windows.tries_at),
+        "tries_every": _written(windows.tries_every),
         "paused_until": _written(windows.paused_until),
     }
     return dumps(said).decode()
@@ -364,7 +368,8 @@ def _log(said: Any, limits: AccountLimits) -> SharedLog:
     count, *leave = said["foreign"]
     count = int(_number(count, 0, 0 if windows.service_limit == math.inf else windows.service_limit))
     windows.foreign_usage = ForeignUsage(count, *(_number(at, 0, log.time + _FAR, math.inf) for at in leave))
-    windows.service_limit_until = _number(said["limit_until"], absent=math.inf)
+    windows.tries_at = _number(said["tries_at"], absent=math.inf)
+    windows.tries_every = _number(said["tries_every"])
     windows.paused_until = _number(said["paused_until"], 0, log.time + _LONGEST_PAUSE, -math.inf)
     return log
 

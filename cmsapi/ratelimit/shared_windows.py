@@ -245,6 +245,10 @@ class SharedWindows(SlidingWindows):
 
     def _apply(self, asked: Take, taken: Taken, sent: float) -> None:
         now, log = self._loop.time(), taken.log
+        if taken.loss == "spoilt":
+            logger.warning("what the shared state held about the limits cannot be used; it is counted anew")
+        elif taken.loss == "lost":
+            logger.warning("the shared state has lost what it held about the limits; it is counted anew")
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared after a pause of %g s", OUTAGE_PAUSE)
             self.outage = None
@@ -252,8 +256,7 @@ class SharedWindows(SlidingWindows):
             if self.limited:
                 self.pause(now + OUTAGE_PAUSE)
                 self._heard_from = now + OUTAGE_PAUSE
-        if taken.anew:
-            logger.warning("what the shared state held about the limits is lost or cannot be read; it is counted anew")
+        if taken.loss is not None:
             self._heard_from = now + self._limits.life
         ahead, others = log.time - sent, log.others(self._process)
         self.unsettled -= self._others_open

@@ -89,8 +89,9 @@ class SlidingWindows:
         self.foreign_usage: ForeignUsage = ForeignUsage()
         #: Requests an hour as the service says, infinity before it has.
         self.service_limit: float = math.inf
-        #: Until when that holds: the answer names when the oldest request leaves the hour.
-        self.service_limit_until: float = math.inf
+        #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
+        self.tries_at: float = math.inf
+        self.tries_every: float = 0.0
         #: Until when all calls pause because of a 429; the limiter sees to it.
         self.paused_until: float = -math.inf
         #: The requests that were given up and have not settled.
@@ -134,11 +135,6 @@ class SlidingWindows:
             self.service_limit = limit
             self._limit()
 
-    @property
-    def limit_ends(self) -> float:
-        """Until when a lower limit than the setting holds that an answer named, infinity without one."""
-        return self.service_limit_until if self.service_limit < self.own_limit else math.inf
-
     def keep_to(self, most: float) -> None:
         """Allow no more requests in any one second for the time being; infinity ends that."""
         self._most = most
@@ -174,15 +170,25 @@ class SlidingWindows:
         if now >= lost.silent_from or not self.known:
             self._probe = permit
         permit.taken_at = now
-        self.unsettled += 1
+        self.take_all(1)
+
+    def take_all(self, count: int) -> None:
+        """Note that so many permits are out."""
+        self.unsettled += count
+        if count and self.remaining <= 0:
+            # This one tries an hour that is full by a lower limit; another one only after it has settled.
+            self.tries_at = math.inf
 
     def room(self, now: float, *, sparing: bool = False) -> float:
         """Return how many permits are free; none, or less than none, when nothing may be taken."""
         self.advance(now)
         if self.probing(now):
             return 0
+        of_hour = self.left(sparing=sparing)
+        if of_hour <= 0:
+            of_hour = 1 if now >= self.tries_at and self._full_by_lower_limit() else 0
         of_second = self._of_second(now) + self.unanswered.overdue(now)
-        return min(self.left(sparing=sparing), of_second - self._kept_of_second(sparing=sparing))
+        return min(of_hour, of_second - self._kept_of_second(sparing=sparing))
 
     def probing(self, now: float) -> bool:
         """Tell whether a probe is out that all others wait for: in a silence, or before the first answer."""
@@ -199,7 +205,7 @@ class SlidingWindows:
             return now
         short = 1 - self.left(sparing=sparing)
         if short > 0:
-            return min(self.hour_returns(int(short), now), self.unanswered.next_change(now), self.limit_ends)
+            return min(self.hour_returns(int(short), now), self.unanswered.next_change(now), self._next_try(now))
         return min(self.log.leaves_second(now), self.unanswered.next_change(now))
 
     # Ending
@@ -234,6 +240,12 @@ class SlidingWindows:
     def settle(self, at: float) -> None:
         """Note that a request settled whose permit is not out any more."""
         self.log.add(at)
+        self.tried(at)
+
+    def tried(self, at: float) -> None:
+        """Note that one settled, which may be the one that tried an hour that is full by a lower limit."""
+        if self.tries_at == math.inf:
+            self.tries_at = at + self.tries_every
 
     def observe(self, quota: Quota, taken_at: float, now: float, came_at: float) -> None:
         """Learn from an answer what the service allows, and how much others use.
@@ -247,7 +259,8 @@ class SlidingWindows:
         if self.own_limit == math.inf:
             return
         log, foreign = self.log, self.foreign_usage
-        oldest_leaves = self.service_limit_until = came_at + quota.reset + log.second
+        self.tries_every = quota.reset + log.second
+        self.tries_at = came_at + self.tries_every
         self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
         at_least = counted - self.unsettled - log.between(taken_at - log.hour, now)
@@ -255,14 +268,15 @@ class SlidingWindows:
             sure = log.hour * CERTAIN / HOUR
             certainly_own = log.between(now - sure, taken_at)
             own_leaves = log.leaves_hour() - log.hour + sure
-            at_most = counted - certainly_own - 1
-            foreign.correct(now, at_least, at_most, oldest_leaves, own_leaves, hour=log.hour)
+            foreign.correct(
+                now, at_least, counted - certainly_own - 1, came_at + self.tries_every, own_leaves, hour=log.hour
+            )
 
     def learn(self, other: SlidingWindows, later: float = 0.0) -> None:
         """Believe what answers said to other windows, whose clock is behind by so many seconds."""
         self.known = self.known or other.known
         self.obey_service(other.service_limit)
-        self.service_limit_until = other.service_limit_until + later
+        self.tries_at, self.tries_every = other.tries_at + later, other.tries_every
         self.foreign_usage = other.foreign_usage.shifted(later)
         self.paused_until = max(self.paused_until, other.paused_until + later)
 
@@ -313,14 +327,14 @@ class SlidingWindows:
         self.advance(now)
         if self.per_hour == math.inf:
             return math.inf
-        return min(self.hour_returns(1, now), self.limit_ends) - now
+        return min(self.hour_returns(1, now), max(now, self._next_try(now))) - now
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with so many others ahead."""
         when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self.left(sparing=sparing)
-        if short > 0 and (ahead or self.limit_ends == math.inf):
+        if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
         burst = ahead + 1 + self.unsettled + self.log.in_second(now) - self.burst(sparing=sparing)
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
@@ -342,8 +356,15 @@ class SlidingWindows:
             self.unsettled -= 1
             self.settle(at)
         self.log.age(now)
-        self.foreign_usage.age(now)
-        if now >= self.limit_ends:
-            # One request finds out whether it still holds.
-            self.obey_service(math.inf)
-            self.known = False
+        if self.foreign_usage.count:
+            self.foreign_usage.age(now)
+
+    def _full_by_lower_limit(self) -> bool:
+        """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
+        return self.remaining <= 0 and max(self.unsettled + len(self.log), self.per_hour) < self.own_limit
+
+    def _next_try(self, now: float) -> float:
+        """Return when one request may try an hour that a lower limit fills, infinity when it is not."""
+        if not self._full_by_lower_limit():
+            return math.inf
+        return self.tries_at if self.tries_at > now else self.log.leaves_second(now)

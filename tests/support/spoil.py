@@ -55,7 +55,7 @@ DOCUMENTS: Mapping[str, Callable[[str], str]] = {
             ("foreign", [1e17, None, None]),
             ("paused_until", 1e17),
             ("limit", "few"),
-            ("limit_until", -1),
+            ("tries_every", -1),
             ("began", "first"),
             ("began", 0),
         )

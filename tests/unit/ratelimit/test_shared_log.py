@@ -286,7 +286,7 @@ def test_a_lost_log_begins_anew() -> None:
     account.document = None
     account.take("new", answered=True)
     refused = account.take("a", 1)
-    assert (refused.granted, refused.log.windows.used, refused.anew) == (0, 5, True)
+    assert (refused.granted, refused.log.windows.used, refused.loss) == (0, 5, "lost")
     assert refused.wait == pytest.approx(account.limits.life, abs=0.01)
     for _ in range(2):
         account.now += refused.wait / 2 + 0.01
@@ -302,7 +302,7 @@ def test_a_document_that_makes_no_sense_is_given_up() -> None:
     said = json.loads(account.document or "")
     account.document = json.dumps({**said, "processes": {"a": [said["time"] + 1e6, 0, 0]}})
     refused = account.take("b", 1)
-    assert (refused.granted, refused.anew, refused.wait) == (0, True, account.limits.life)
+    assert (refused.granted, refused.loss, refused.wait) == (0, "spoilt", account.limits.life)
     assert account.take("a").log.windows.used == 5
 
 
