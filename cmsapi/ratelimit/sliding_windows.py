@@ -32,8 +32,8 @@ the network lives, they have arrived more than a second ago, and the proof holds
 request too many may arrive for each probe that found all twenty out.
 
 An answer may name a lower limit than the setting, and fill the hour with that: the service allows less, or a gateway on
-the way speaks of limits of its own. When the time is over that such an answer named, the next request goes alone, as
-the very first one does, and its answer is believed.
+the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
+is believed next.
 
 Calls that can wait, such as polls, take permits *sparingly*: a tenth of every second and a reserve of the hour stay for
 the others. While other clients use the key, one permit in twenty of every second is left to them: headers do not tell
