@@ -383,6 +383,6 @@ def _number(value: Any, least: float = 0, most: float = _LATEST, absent: float |
     """Return a number of a document if it can be true; nothing stands for `absent`."""
     if value is None and absent is not None:
         return absent
-    if type(value) not in (int, float) or not least <= value <= most:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"no number from {least} to {most}")
     return float(value)
