@@ -284,7 +284,7 @@ class SharedWindows(SlidingWindows):
             self._at_hand = 0
             for _ in range(self._others_open):
                 self.log.add(now)
-            self.unsettled -= self._others_open
+            self.unsettled: int = self.unsettled - self._others_open
             self._others_open = 0
             self.keep_to(self._alone)
             if self.takes:

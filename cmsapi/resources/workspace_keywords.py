@@ -67,5 +67,5 @@ class WorkspaceKeywords(KeywordList):
                 async with contextlib.aclosing(of_page.items(prefetch=prefetch)) as keywords:
                     async for keyword in keywords:
                         yield keyword
-                        self.total_changed |= of_page.total_changed
-        self.total_changed |= self._web_pages.total_changed
+                        self.total_changed: bool = self.total_changed or of_page.total_changed
+        self.total_changed = self.total_changed or self._web_pages.total_changed

@@ -53,7 +53,7 @@ class World:
         self.jobs = jobs
         self.behaviour = behaviour
         self.books = books
-        self.bookkeeper = Bookkeeper(seed, behaviour, books, billing, self.stamp)
+        self.bookkeeper: Bookkeeper = Bookkeeper(seed, behaviour, books, billing, self.stamp)
         self.forgotten: set[str] = set()
         self.status_words: dict[str, str | None] = {}
         self._dates = itertools.cycle(behaviour.date_ahead)
