@@ -29,7 +29,7 @@ def test_the_project_of_the_page_passes_its_tests(pytester: pytest.Pytester) -> 
     for name, text in files:
         (pytester.path / name).write_text(text)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider", "--durations=6")
-    result.assert_outcomes(passed=13, failed=1)
+    result.assert_outcomes(passed=14, failed=1)
     said = "".join(f"{line[1:].strip()}\n" for line in result.outlines if line.startswith("E  "))
     (promised,) = re.findall(r"^```\n(expected .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     same = doctest.OutputChecker().check_output(
