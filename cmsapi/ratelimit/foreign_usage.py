@@ -59,7 +59,7 @@ class ForeignUsage:
             self.oldest_leaves = math.inf
 
     def shifted(self, later: float) -> ForeignUsage:
-        """Return the same by a clock that is ahead by so many seconds."""
+        """Return the same by a clock that is `later` seconds ahead."""
         return ForeignUsage(self.count, self.oldest_leaves + later, self.last_leaves + later)
 
     def leaving(self, until: float) -> int:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 SECOND = 1.0
 # An hour of the service, and what two clocks may differ by in it.
 HOUR = 3602.0
-# Requests that have left the hour are kept for so many seconds: a slow answer tells what was counted when its request
+# Seconds for which requests are kept that have left the hour: a slow answer tells what was counted when its request
 # arrived, and they may be among that.
 KEPT = 120.0
-# When one in so many of its times is not kept any more, a log deletes them: each deletion moves all the others.
+# A log deletes its times once one in `_PART_GONE` is not kept any more: each deletion moves all the others.
 _PART_GONE = 8
 
 
@@ -28,7 +28,7 @@ class RequestLog:
     def fill(self, times: Iterable[float]) -> None:
         """Keep these times, which are in order, instead of those so far."""
         self._times = array("d", times)
-        # So many at the front have left the hour.
+        # How many at the front have left the hour.
         self._gone = 0
 
     def __len__(self) -> int:

@@ -42,9 +42,9 @@ from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # A log of another format is not read; the limits are learned again.
 FORMAT = 2
-# The open rows of a process that was not heard of for so many seconds settle once nothing of it can still arrive.
+# Seconds without a word from a process after which its open rows settle, once nothing of it can still arrive.
 LIFE = 5.0
-# A process that waits comes back after so many seconds at the latest, and counts as waiting for a little longer.
+# The most seconds after which a process that waits comes back, and those for which it counts as waiting.
 LONGEST_WAIT = 2.0
 WAITS = LONGEST_WAIT + 1.0
 # A permit whose request has no answer yet comes back a second after that answer, or later. A process that waits for it
@@ -54,12 +54,12 @@ FIRST_ANSWER = 0.2
 # While permits are scarce, those that come back so soon after each other are taken at once, the longer the more
 # processes wait.
 GATHER = 0.05
-# After an outage all processes pause for so many seconds: longer than a process takes to try again.
+# Seconds for which all processes pause after an outage: longer than a process takes to try again.
 OUTAGE_PAUSE = 2.0
 # A process tells its open rows twice in its life. When all of them were absent for this part of it, and for longer than
 # a process waits, they could not reach the state.
 ABSENCE = 0.6
-# Whether a process had fewer permits than another one is seen by so many seconds.
+# Seconds over which the permits of two processes are compared.
 LATELY = 60.0
 # A clock that goes back further than this was set; waiting for it would hold all processes up.
 STEP = 10.0

@@ -273,7 +273,7 @@ class SlidingWindows:
             )
 
     def learn(self, other: SlidingWindows, later: float = 0.0) -> None:
-        """Believe what answers said to other windows, whose clock is behind by so many seconds."""
+        """Believe what answers said to other windows, whose clock is `later` seconds behind."""
         self.known = self.known or other.known
         self.obey_service(other.service_limit)
         self.tries_at, self.tries_every = other.tries_at + later, other.tries_every

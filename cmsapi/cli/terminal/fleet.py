@@ -60,7 +60,7 @@ def page(overview: cmsapi.Overview, state: str, width: int, height: int | None =
 
 
 def _cut(lines: Sequence[Text], rows: int) -> list[Text]:
-    """Return a title and so many rows, the last of which says how many more there are."""
+    """Return a title and at most `rows` rows, the last of which says how many more there are."""
     title, *rest = lines
     if len(rest) <= rows:
         return [title, *rest]

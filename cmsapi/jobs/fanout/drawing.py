@@ -13,7 +13,7 @@ from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.status import Phase, with_word
 
-# What needs a person comes first, and what nobody waits for last.
+# What needs a person comes first; what has ended, or has not begun, comes last.
 _BY_NEED = (
     ItemState.FAILED,
     ItemState.REVIEW,

@@ -29,7 +29,7 @@ _MOST = 500
 class UnknownLaunches:
     """Keep the launches of the last day that became unknown, in one document.
 
-    One that was looked at again has a time of its end.
+    One that was checked again has a time of its end.
 
     Args:
         state: Where they are kept.
@@ -63,11 +63,11 @@ class UnknownLaunches:
         return {key: entry for key, entry in recent.items() if entry.kind in shown}
 
     async def recent(self, scope: str) -> list[Entry]:
-        """Return those of the last day that were not looked at again, the oldest first."""
+        """Return those of the last day that were not checked again, the oldest first."""
         return [entry for entry in self._newest(await self._read(scope)).values() if not entry.over]
 
     async def take(self, lease: Lease) -> Entry | None:
-        """Return the launch of a key to look at it again; from now on it is not open."""
+        """Return the launch of a key to check it again; from now on it is not open."""
         found = (await self.open(lease.scope)).get(lease.key)
         if found is not None:
             await self._write(lease, attrs.evolve(found, ended_at=self._wall()))

@@ -251,7 +251,7 @@ class Books:
         ]
 
     async def _names(self, caller: OperationCaller, entries: Sequence[Entry], most: int) -> list[str | None]:
-        """Return how usages call the targets of launches; at most so many that are not known yet are read."""
+        """Return how usages call the targets of launches; at most `most` names that are not known yet are read."""
         found: list[str | None] = []
         for entry in entries:
             kind = KINDS[entry.kind]
