@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import queue
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +25,41 @@ from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
 from cmsapi.state.store import LEASE_TTL, Change, T
 
 logger: logging.Logger = logging.getLogger("cmsapi")
+
+
+class _Thread:
+    """Run functions one after the other on a thread.
+
+    The executors of the standard library refuse work as soon as the interpreter begins to end. A blocking client that
+    was left open would take that for a state that cannot be reached, and say so at the end of a program.
+    """
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._live, name="cmsapi-state", daemon=True).start()
+
+    def _live(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what a function returns or raises; it is left out when the caller is cancelled before its turn."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._work.put(work)
+        return await asyncio.wrap_future(future)
+
+    def end(self) -> None:
+        """End the thread when it has done what it was given."""
+        self._work.put(None)
 
 
 class SqliteState(SqlState):
@@ -44,7 +81,7 @@ class SqliteState(SqlState):
         super().__init__(lease_ttl)
         self.path = path
         self._clock = clock
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: _Thread | None = None
         self._file = SqliteFile(path)
         self._closed = False
 
@@ -99,9 +136,10 @@ class SqliteState(SqlState):
         if self._closed:
             raise StateError(f"The state {self.path} is closed; nothing was written.")
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="cmsapi-state")
+            self._thread = _Thread()
         # The thread waits for other processes in real time, also where the loop's time is virtual.
-        return await asyncio.get_running_loop().run_in_executor(self._thread, run, time.monotonic())
+        asked_at = time.monotonic()
+        return await self._thread.run(lambda: run(asked_at))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the file."""
@@ -111,5 +149,5 @@ class SqliteState(SqlState):
         finally:
             thread, self._thread, self._closed = self._thread, None, True
             if thread is not None:
-                await asyncio.get_running_loop().run_in_executor(thread, self._file.close)
-                thread.shutdown(wait=False)
+                await thread.run(self._file.close)
+                thread.end()
