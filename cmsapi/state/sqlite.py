@@ -15,9 +15,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from cmsapi.errors import StateError
 from cmsapi.state.sql import Rows, SqlState, Statement, Transaction, put
@@ -27,11 +27,11 @@ from cmsapi.state.store import LEASE_TTL, Change, T
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 
-class _Thread:
-    """Run functions one after the other on a thread.
+class _Thread(Executor):
+    """Run functions one after the other on a thread of its own.
 
-    The executors of the standard library refuse work as soon as the interpreter begins to end. A blocking client that
-    was left open would take that for a state that cannot be reached, and say so at the end of a program.
+    The executors of the standard library refuse work as soon as the interpreter begins to end. The limiter of a
+    blocking client that was left open took that for a state that cannot be reached, and said so as the program ended.
     """
 
     def __init__(self) -> None:
@@ -42,23 +42,23 @@ class _Thread:
         while (work := self._work.get()) is not None:
             work()
 
-    async def run(self, function: Callable[[], T]) -> T:
-        """Return what a function returns or raises; it is left out when the caller is cancelled before its turn."""
+    def submit(self, function: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        """Run a function after those that were submitted before."""
         future: Future[T] = Future()
 
         def work() -> None:
             if not future.set_running_or_notify_cancel():
                 return
             try:
-                future.set_result(function())
+                future.set_result(function(*args, **named))
             except BaseException as error:
                 future.set_exception(error)
 
         self._work.put(work)
-        return await asyncio.wrap_future(future)
+        return future
 
-    def end(self) -> None:
-        """End the thread when it has done what it was given."""
+    def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
+        """End the thread when it has done what was submitted."""
         self._work.put(None)
 
 
@@ -138,8 +138,7 @@ class SqliteState(SqlState):
         if self._thread is None:
             self._thread = _Thread()
         # The thread waits for other processes in real time, also where the loop's time is virtual.
-        asked_at = time.monotonic()
-        return await self._thread.run(lambda: run(asked_at))
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run, time.monotonic())
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the file."""
@@ -149,5 +148,5 @@ class SqliteState(SqlState):
         finally:
             thread, self._thread, self._closed = self._thread, None, True
             if thread is not None:
-                await thread.run(self._file.close)
-                thread.end()
+                await asyncio.get_running_loop().run_in_executor(thread, self._file.close)
+                thread.shutdown()
