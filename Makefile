@@ -106,10 +106,10 @@ orchestrators: $(READY) $(ORCHESTRATORS_READY) ## Kill the examples with Celery,
 	ORCHESTRATORS=$(CURDIR)/.venv-orchestrators/bin/python $(BIN)/pytest tests/long/orchestrators
 
 blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the async client
-	$(BIN)/python -m tests.support.mirroring
+	$(BIN)/python -m tools.blocking
 
 interface: $(READY) ## Write the record of the public interface; compare it with the last tag (BASE=v0.1.0: with another version)
-	$(BIN)/python -m tests.support.interface $(BASE) $(if $(VERSION),--version $(VERSION))
+	$(BIN)/python -m tools.interface $(BASE) $(if $(VERSION),--version $(VERSION))
 
 docs: $(DOCS_READY) ## Build the documentation and follow its links; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import cmsapi
-from tests.support.interface import comparison
-from tests.support.interface.outside import CHAPTERS
-from tests.support.interface.public import ROOT, is_read_only
-from tests.support.interface.record import PLACE, PYTHON, chapters, is_fresh
-from tests.support.interface.surface import Surface
+from tools.interface import comparison
+from tools.interface.outside import CHAPTERS
+from tools.interface.public import ROOT, is_read_only
+from tools.interface.record import PLACE, PYTHON, chapters, is_fresh
+from tools.interface.surface import Surface
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -14,8 +14,8 @@ import cmsapi
 from cmsapi.mcp import server as assistants
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.testing import HandlerTransport, json_response
-from tests.support.interface.outside import commands
 from tests.support.raw import RawServer, Say, http
+from tools.interface.outside import commands
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "cmsapi"

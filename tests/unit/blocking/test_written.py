@@ -9,7 +9,8 @@ import pytest
 
 import cmsapi.blocking
 from cmsapi.blocking.mirror import Mirror
-from tests.support.mirroring import FILES, PACKAGE, written
+from tools.blocking.classes import FILES
+from tools.blocking.writing import PACKAGE, written
 
 # What only async code has, or is spelt another way.
 ONLY_ASYNC = {

@@ -14,9 +14,9 @@ from typing import Any
 import attrs
 import griffe
 
-from tests.support.interface.public import ROOT
-from tests.support.interface.record import PLACE, PYTHON, chapters, written
-from tests.support.interface.surface import Surface
+from tools.interface.public import ROOT
+from tools.interface.record import PLACE, PYTHON, chapters, written
+from tools.interface.surface import Surface
 
 
 class NoSuchVersion(Exception):  # noqa: N818  an answer for the command line

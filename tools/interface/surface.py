@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import attrs
 import griffe
 
-from tests.support.interface.public import INTERNAL, PACKAGES, ROOT, described, is_promised, is_read_only
+from tools.interface.public import INTERNAL, PACKAGES, ROOT, described, is_promised, is_read_only
 
 #: A class, function or attribute as griffe read it.
 Thing: TypeAlias = Any

@@ -1,6 +1,6 @@
 """Write the record of the public interface, and compare it with an earlier version: `make interface`.
 
-Usage: python -m tests.support.interface [BASE] [--version VERSION]
+Usage: python -m tools.interface [BASE] [--version VERSION]
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from tests.support.interface import comparison
-from tests.support.interface.public import ROOT
-from tests.support.interface.record import PLACE, is_fresh, written
-from tests.support.interface.surface import Surface
+from tools.interface import comparison
+from tools.interface.public import ROOT
+from tools.interface.record import PLACE, is_fresh, written
+from tools.interface.surface import Surface
 
 
 def main(arguments: list[str]) -> int:
     """Write and compare; return 1 if the version that is to be released is not allowed, 2 for wrong arguments."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.interface", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.interface", description=__doc__)
     parser.add_argument("base", nargs="?", default="", help="a tag or commit; without one, the last tag")
     parser.add_argument("--version", default="", help="the version that is to be released; nothing is written then")
     given = parser.parse_args(arguments)

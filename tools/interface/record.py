@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.interface.outside import CHAPTERS
-from tests.support.interface.public import ROOT
-from tests.support.interface.surface import Surface
+from tools.interface.outside import CHAPTERS
+from tools.interface.public import ROOT
+from tools.interface.surface import Surface
 
 #: Where the record is, below the root of a checkout.
 PLACE = "docs/reference/interface.txt"

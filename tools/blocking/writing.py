@@ -1,4 +1,4 @@
-"""Write the classes of `cmsapi.blocking` from those of the async client: `python -m tests.support.mirroring`.
+"""Write the classes of `cmsapi.blocking` from those of the async client.
 
 A method is written with the signature of the async one, where what the method would have to be awaited for is what it
 returns. Its docstring is that of the async one, where the words for async code are replaced.
@@ -18,126 +18,15 @@ from typing import Any
 
 import attrs
 
+from tools.blocking.classes import FILES, Made
+from tools.blocking.wording import reworded
+
 ROOT = Path(__file__).parents[2]
-_LONGEST = 120
 PACKAGE = ROOT / "cmsapi/blocking"
 _HEADER = """\
 # Written by `make blocking` from the async classes; do not edit.
 # mypy: disable-error-code=no-any-return
 """
-
-
-@attrs.frozen
-class Made:
-    """Say how a class is written.
-
-    Args:
-        name: The class.
-        module: Its module.
-        bases: What the blocking class inherits.
-        more: Modules and classes whose methods it inherits in the async client.
-        without: Names that only async code needs.
-        doc: The docstring, where that of the async class does not fit.
-        copied: Whether values are copied into it.
-    """
-
-    name: str
-    module: str
-    bases: str = "Mirror"
-    more: tuple[tuple[str, str], ...] = ()
-    without: tuple[str, ...] = ()
-    doc: str | None = None
-    copied: bool = False
-
-
-_FANOUT = "cmsapi.jobs.fanout"
-_PROGRESS = (f"{_FANOUT}.tracking", "ShowsProgress")
-_STREAM = (f"{_FANOUT}.fan_out", "OutcomeStream")
-_CLIENT_DOC = """Call the Content Marketing Service from code without an event loop.
-
-    The client runs the async client in a thread of its own, which the first call starts. Use it with `with`, or call
-    `close()` when you are done. Any number of threads may share it. After a fork it can be used if it was not used
-    before.
-"""
-
-FILES: dict[str, tuple[str, str, tuple[Made, ...]]] = {
-    "jobs.py": (
-        "Jobs, fan-outs and batches for code without an event loop.",
-        "from cmsapi.blocking.mirror import Context, Iteration, Mirror, copies, in_worker, keyed, whole\n",
-        (
-            Made(
-                "Job",
-                "cmsapi.jobs.job",
-                "Mirror, Generic[R]",
-                without=("tracked",),
-                doc=(
-                    "Stand for one piece of asynchronous work; made by launches, `jobs.attach` and `jobs.watch`.\n\n"
-                    "    `wait()` gives the result, as often and from as many threads as wanted."
-                ),
-            ),
-            Made("Succeeded", f"{_FANOUT}.outcome", copied=True),
-            Made("Failed", f"{_FANOUT}.outcome", copied=True),
-            Made(
-                "GenerationReview",
-                "cmsapi.jobs.kinds.review",
-                without=("follow", "on_decided"),
-                doc="Hold a generation in review, and decide on it.",
-            ),
-            Made(
-                "Fanout", f"{_FANOUT}.fan_out", "Context, Iteration[Outcome[I, R]], Generic[I, R]", (_STREAM, _PROGRESS)
-            ),
-            Made(
-                "AsCompleted",
-                f"{_FANOUT}.as_completed",
-                "Context, Iteration[Outcome[str, R]], Generic[R]",
-                (_STREAM, _PROGRESS),
-            ),
-            Made("BatchOutcomes", f"{_FANOUT}.batch", "Iteration[Outcome[I, R]], Generic[I, R]", (_PROGRESS,)),
-            Made(
-                "Batch",
-                f"{_FANOUT}.batch",
-                "Context",
-                doc="Run a named batch; a context manager, made by `client.jobs.batch`.",
-            ),
-            Made("Resumed", "cmsapi.jobs.launching.recovery", copied=True),
-            Made(
-                "Jobs", "cmsapi.jobs.namespace", without=("run", "show"), doc="Launch many jobs, and find jobs again."
-            ),
-        ),
-    ),
-    "resources.py": (
-        "The operations of the service, resource by resource, for code without an event loop.",
-        """from cmsapi.blocking.jobs import GenerationReview, Job, ReviewHook
-from cmsapi.blocking.lists import Paginator
-from cmsapi.blocking.mirror import Mirror, in_worker
-""",
-        tuple(
-            Made(name, f"cmsapi.resources.{module}")
-            for name, module in {
-                "Users": "users",
-                "Workspaces": "workspaces",
-                "Folders": "folders",
-                "Contents": "contents",
-                "Pages": "pages",
-                "Keywords": "keywords",
-                "Prompts": "prompts",
-                "BrandVoices": "brand_voices",
-                "KnowledgeDocuments": "knowledge_documents",
-                "ContentIdeaSearches": "content_ideas",
-                "CreditUsages": "credit_usages",
-            }.items()
-        ),
-    ),
-    "client.py": (
-        "The client for code without an event loop.",
-        """from cmsapi.blocking.jobs import Jobs
-from cmsapi.blocking.life import Life
-from cmsapi.blocking.resources import BrandVoices, ContentIdeaSearches, Contents, CreditUsages, Folders
-from cmsapi.blocking.resources import Keywords, KnowledgeDocuments, Pages, Prompts, Users, Workspaces
-""",
-        (Made("Client", "cmsapi.client", "Life", doc=_CLIENT_DOC),),
-    ),
-}
 # Types of the blocking client that have other parameters or results.
 _TYPES = {
     "Callable[[I], Awaitable[Job[R]]]": "Callable[[I], Job[R]]",
@@ -169,42 +58,6 @@ _HANDED = {
 }
 # Methods that send nothing, and tell what is known also after the end of the client.
 _STILL = ("done", "result", "exception", "rows")
-# What docstrings of the async client say, and what it is here.
-_WORDS = {
-    r"`await` it for": "`wait()` gives",
-    r"The list; `wait\(\)` gives": "The list; `first_page()` gives",
-    r"`await job` gives": "`job.wait()` gives",
-    r"`await client\.jobs\.attach\(token\)` gives": "`client.jobs.attach(token).wait()` gives",
-    r"; sync\s+or async\.": "; it runs in a worker thread.",
-    r", sync or async\.": ", in a worker thread.",
-    r"an async iterator and context manager": "an iterator and context manager",
-    r"a[n] async iterator": "an iterator",
-    r"An async iterator": "An iterator",
-    r"async (for|with)": r"\1",
-    r", also from an async iterable\.": ", which are read before the first launch.",
-    r"`async def send\(request\) -> Response`": "`async def send(request) -> Response`",
-    r"aclose\(": "close(",
-    r"A plain function; it runs on the event loop\.": (
-        "A function that does not call the client; it runs in the client's thread."
-    ),
-    r"`call` is not a plain function; use `events\(\)` to await": "`call` is not a plain function",
-    r"for example a launch that was not awaited": "for example its token",
-    r"await them for their results": "`wait()` gives their results",
-    r"once it is awaited": "once it is waited for",
-    r"and can be awaited again": "and can be waited for again",
-    r"Another task takes the outcomes meanwhile\. Any number of tasks may follow": (
-        "Another thread takes the outcomes meanwhile. Any number of threads may follow"
-    ),
-    r"on this event loop": "by this client",
-    r"cancelled, the job": "interrupted, the job",
-    r"`await (client\.jobs\.batch\(.*?\)\.refresh\(\))`": r"`\1`",
-}
-
-
-def main() -> None:
-    """Write the files."""
-    for name in FILES:
-        (PACKAGE / name).write_text(written(name))
 
 
 def written(name: str) -> str:
@@ -409,23 +262,3 @@ def blocking_type(annotation: str) -> str:
     for ours, theirs in _TYPES.items():
         annotation = annotation.replace(ours, theirs)
     return re.sub(r"\bAsync(?:Iterator|Generator)\[(.*?)(?:, None)?\]$", r"Iterator[\1]", annotation)
-
-
-def reworded(doc: str) -> str:
-    """Return a docstring in the words of code without an event loop."""
-    for ours, theirs in _WORDS.items():
-        doc = re.sub(ours, theirs, doc)
-    return "\n".join(_wrapped(line) for line in doc.split("\n"))
-
-
-def _wrapped(line: str) -> str:
-    """Break a line that has become too long."""
-    indent = re.match(r"( *)(?:\w+: )?", line)
-    if len(line) <= _LONGEST or indent is None:
-        return line
-    more = indent[1] if indent[0] == indent[1] else indent[1] + "    "
-    return "\n".join(textwrap.wrap(line, _LONGEST, subsequent_indent=more, break_on_hyphens=False))
-
-
-if __name__ == "__main__":
-    main()

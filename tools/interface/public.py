@@ -7,7 +7,7 @@ import runpy
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 #: Packages whose exported names are public; the page on versions names them, too.
 PACKAGES = ("cmsapi", "cmsapi.blocking", "cmsapi.sandbox", "cmsapi.testing")

@@ -24,7 +24,7 @@ from cmsapi.sandbox import Sandbox
 from cmsapi.state import scripts, session, sqlitefile
 from cmsapi.state.entry import Entry
 from cmsapi.testing import plugin
-from tests.support.interface.public import ROOT
+from tools.interface.public import ROOT
 
 
 def commands(group: App = app, *words: str) -> Iterator[str]:
