@@ -19,7 +19,7 @@ _LEFT, _TOP = "text-align:left", "vertical-align:top"
 _NAME = f' style="{_LEFT};{_TOP};white-space:nowrap"'
 _TITLE = f' style="{_LEFT};font-weight:bold"'
 _FRAME = ' style="overflow-x:auto"'
-# A wide table does not make a column of texts narrower than so many characters, and breaks longer words.
+# Characters of the narrowest column of texts in a wide table, and of the longest word that is not broken.
 _MIN_WIDTH, _MAX_WORD = 24, 40
 # The fields that identify an object, the most readable first.
 _IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")

@@ -13,10 +13,10 @@ import attrs
 
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
 
-# What is expected at first weighs as much as so many seconds of observation, and is no more than so many requests in
-# that time: others that have called often may have ended.
+# What is expected at first weighs as much as `_FIRST` seconds of observation, and is no more than `_AT_FIRST` requests
+# in that time: others that have called often may have ended.
 _FIRST, _AT_FIRST = 60.0, 6.0
-# So many more are chance: where others go on evenly, the next one comes before the oldest one leaves, or after that.
+# Requests more that are chance: where others go on evenly, the next comes before the oldest leaves, or after that.
 _CHANCE = 2
 # What was observed for so long weighs no more than that from then on.
 _LONG = 600.0
@@ -34,7 +34,7 @@ class ForeignGrowth:
     _until: float = attrs.field(default=math.inf, init=False)
 
     def expected(self, usage: ForeignUsage, now: float, within: float, *, hour: float) -> float:
-        """Return how many more there will be in so many seconds than the last answer told.
+        """Return how many more there will be in `within` seconds than the last answer told.
 
         Args:
             usage: What the last answer told.

@@ -14,7 +14,7 @@ import attrs
 
 from cmsapi.ratelimit.request_log import HOUR
 
-# An own request is certainly in the service's hour for so many seconds: that hour is a little shorter than ours, the
+# Seconds for which an own request is certainly in the service's hour: that hour is a little shorter than ours, the
 # moment at which a request arrived is only known to some seconds, and a shared log may round it to a slot of 14 s.
 CERTAIN = 3600.0 - 5.0 - 15.0
 
@@ -67,11 +67,11 @@ class ForeignUsage:
         return self.count if until >= self.last_leaves else min(self.count, int(until >= self.oldest_leaves))
 
     def hour_returns(self, count: int, own: Callable[[int], float]) -> float:
-        """Return when so many requests will have left the hour, ours or foreign; infinity when an answer must tell.
+        """Return when `count` requests will have left the hour, ours or foreign; infinity when an answer must tell.
 
         Args:
             count: How many.
-            own: Says when so many of ours will have left it.
+            own: Says when a number of ours will have left it.
         """
         when = own(count)
         if self.count:

@@ -323,7 +323,7 @@ class RateLimiter:
             return free - min(grown, max(0.0, free / 2.0))
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many requests of the hour come back within so many seconds; those without an answer do not."""
+        """Return how many requests of the hour come back in `within` seconds; those without an answer do not."""
         with self._lock:
             return self.windows.returning(now, within)
 

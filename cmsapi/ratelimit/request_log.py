@@ -65,7 +65,7 @@ class RequestLog:
         return self._times[first] + self.second if first < len(self._times) else math.inf
 
     def leaves_hour(self, count: int = 1) -> float:
-        """Return when so many will have left the hour, infinity when fewer are in it."""
+        """Return when `count` requests will have left the hour, infinity when fewer are in it."""
         if count <= 0:
             return -math.inf
         return self._times[self._gone + count - 1] + self.hour if count <= len(self) else math.inf

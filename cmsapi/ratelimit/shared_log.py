@@ -274,7 +274,7 @@ class SharedLog:
         self.windows.advance(self.time)
 
     def _were_absent(self, process: str, since: float) -> bool:
-        """Tell whether the other processes could not reach the state; the last take was so many seconds ago."""
+        """Tell whether the other processes could not reach the state; the last take was `since` seconds ago."""
         absence = max(ABSENCE * self.limits.life, WAITS)
         return since > absence and any(rows.open or rows.waiting for rows in self.others(process))
 

@@ -295,7 +295,7 @@ class SharedWindows(SlidingWindows):
     # What is known of the limits
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a permit is free for a call with so many others ahead."""
+        """Estimate in seconds when a permit is free for a call with `ahead` others before it."""
         wait = super().expected_wait(ahead, now, sparing=sparing)
         return wait if self._at_hand or self.outage is not None else max(wait, self._not_before - now)
 

@@ -173,7 +173,7 @@ class SlidingWindows:
         self.take_all(1)
 
     def take_all(self, count: int) -> None:
-        """Note that so many permits are out."""
+        """Note that `count` permits are out."""
         self.unsettled += count
         if count and self.remaining <= 0:
             # This one tries an hour that is full by a lower limit; another one only after it has settled.
@@ -316,7 +316,7 @@ class SlidingWindows:
         return self.left(sparing=True)
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
+        """Return how many permits the hour gives back in `within` seconds, as far as their answers are there."""
         self.advance(now)
         if self.per_hour == math.inf:
             return 0
@@ -330,7 +330,7 @@ class SlidingWindows:
         return min(self.hour_returns(1, now), max(now, self._next_try(now))) - now
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a permit is free for a call with so many others ahead."""
+        """Estimate in seconds when a permit is free for a call with `ahead` others before it."""
         when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self.left(sparing=sparing)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 # A process without a limit of its own takes its share of this while the shared state cannot be reached.
 _BURST = 20
-# So many accounts are kept although no client uses them, because of what was learned about their jobs.
+# Accounts that are kept although no client uses them, because of what was learned about their jobs.
 _KEPT = 64
 
 

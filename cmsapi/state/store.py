@@ -29,7 +29,7 @@ from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.text import read_text, write_text
 
-# A process without a heartbeat for so many seconds loses its leases to the next process that asks for them.
+# Seconds without a heartbeat after which a process loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
 
 

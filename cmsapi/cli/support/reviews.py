@@ -56,7 +56,7 @@ class Decision(enum.Enum):
         return cls.CONFIRM if confirm else cls.DISCARD if discard else cls.LEAVE
 
 
-# No tag goes on behind another "<": each character is looked at once, however many tags do not end.
+# No tag goes on behind another "<": each character is read once, however many tags do not end.
 _BLOCK = re.compile(r"</?(?:p|h\d|li|ul|ol|div|br|tr|table|blockquote|section|article)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 # The time of a comparison grows with the square of the lines.

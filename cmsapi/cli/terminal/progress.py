@@ -32,8 +32,8 @@ with needs("cli"):
     from rich.text import Text
 
 _REFRESH_INTERVAL = 0.25
-# Seconds between two lines in a pipe, until so many seconds have passed: 25 lines for an hour. They come without news,
-# too: build servers end silent programs, and people take them for dead.
+# Seconds that have passed, and seconds between two lines in a pipe until then: 25 lines for an hour. They come without
+# news, too: build servers end silent programs, and people take them for dead.
 _LINE_INTERVALS = ((60.0, 10.0), (600.0, 60.0), (math.inf, 300.0))
 # Lines of the terminal that stay free, and those of the table around its rows.
 _FREE_LINES, _TABLE_LINES = 2, 4
@@ -83,7 +83,7 @@ class Task(Protocol):
         ...
 
     def rows(self, limit: int) -> Sequence[ItemStatus]:
-        """Return at most so many of its items, in the order of their states."""
+        """Return at most `limit` of its items, in the order of their states."""
         ...
 
 

@@ -32,7 +32,7 @@ from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey
 from cmsapi.transport.call import being_cancelled
 
-# Without `in_flight`, launching stops at so many outcomes that the caller has not taken: about those of an hour.
+# Outcomes that the caller has not taken, at which launching stops without `in_flight`: about those of an hour.
 _ROOM = 1000
 _LAUNCHES_AT_ONCE = 40
 

@@ -16,7 +16,7 @@ from cmsapi.jobs.scheduling.outlook import outlook
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.entry import EntryStatus
 
-# A plan waits at most so many seconds for the balance.
+# Seconds for which a plan waits for the balance at most.
 _PATIENCE = 10.0
 
 

@@ -309,7 +309,7 @@ class Tracker:
     # Who is told
 
     async def follow(self, every: float) -> AsyncGenerator[Progress, None]:
-        """Give the progress now, and after changes, at most once in so many seconds, until the end."""
+        """Give the progress now, and after changes, at most once in `every` seconds, until the end."""
         while True:
             version, over = self._version, self._over.is_set()
             yield self.progress

@@ -21,7 +21,7 @@ from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# So many ends are worth a write; what a process that dies has seen since is lost.
+# Ends that are worth a write; what a process that dies has seen since is lost.
 _WORTH_WRITING = 20
 _LARGEST_MEMORY = 400
 _TRIES = 8
@@ -147,7 +147,7 @@ def _name(kind: Kind) -> str:
 
 
 def _spell(seen: Seen) -> dict[str, float]:
-    """Write counts as a document, those of so many ends at the most."""
+    """Write counts as a document, those of `_LARGEST_MEMORY` ends at the most."""
     while seen.total() > _LARGEST_MEMORY:
         seen = Counter({between: count / 2 for between, count in seen.items()})
     return {f"{before} {after}": round(count, 3) for (before, after), count in sorted(seen.items())}

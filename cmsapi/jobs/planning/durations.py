@@ -163,7 +163,7 @@ class DurationModel:
         self._end(before, now, 1.0)
 
     def learn(self, seen: Seen) -> None:
-        """Learn what other processes observed: between which steps so many jobs ended."""
+        """Learn what other processes observed: how many jobs ended between which steps."""
         for (before, now), jobs in seen.items():
             self._survive(0, before, jobs)
             self._end(before, now, jobs)

@@ -46,7 +46,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ASKED = "the program asks for it"
 # Every fifth check tries to claim an entry that another process holds; the others only read it.
 _CLAIM_EVERY = 5
-# So many failed polls in a row are worth a line in the log.
+# Failed polls in a row that are worth a line in the log.
 _WORRYING_POLLS = 5
 
 

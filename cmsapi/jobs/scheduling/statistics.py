@@ -58,7 +58,7 @@ class Tally:
     stretches: deque[float] = attrs.field(factory=lambda: deque(maxlen=_LARGEST_SAMPLE))
 
     def end(self, age: float, lateness: float) -> None:
-        """Count an end that was seen at an age, so many seconds late."""
+        """Count an end that was seen at `age`, `lateness` seconds late."""
         self.finished += 1
         self.lateness.append(lateness)
         self.stretches.append(age / max(age - lateness, 1e-3))
