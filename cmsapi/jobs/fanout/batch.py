@@ -13,34 +13,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import attrs
 
-from cmsapi.api.arguments import function, optional_seconds, seconds, several, text
+from cmsapi.api.arguments import function, one_of, optional_seconds, seconds, several, text
 from cmsapi.api.model import Model
-from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
-from cmsapi.errors import ArgumentError, LaunchUnknownError, StateError
-from cmsapi.jobs.errors import without_result
+from cmsapi.errors import ArgumentError
+from cmsapi.jobs.fanout.batch_ends import BatchEnds
 from cmsapi.jobs.fanout.batch_run import BatchRun
-from cmsapi.jobs.fanout.batch_status import JOINED, BatchStatus, paid, read_batch
+from cmsapi.jobs.fanout.batch_status import BatchStatus, paid, read_batch
 from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.fanout.tracking import ShowsProgress, Tracker, tracker_of
-from cmsapi.jobs.job import Job, job_of
+from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.evidence import name_of
-from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import Record
-from cmsapi.state.entry import Entry, EntryStatus
+from cmsapi.state.entry import EntryStatus
 from cmsapi.unpicklable import Unpicklable
 
 I = TypeVar("I")  # noqa: E741  an item
@@ -87,10 +81,7 @@ class Batch(Unpicklable):
         self.name: str = text("name", name, at_most=_LONGEST_KEY)
         self._poller = poller
         self._journal: LaunchJournal = poller.journal
-        self._outcomes: dict[str, Entry] = {}
-        # Whether the state has all outcomes that this run knows, and the losses of the journal that are dealt with.
-        self._checked = True
-        self._losses = 0
+        self._ends = BatchEnds(self.name, poller)
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
         self._tracker: Tracker | None = None
@@ -99,11 +90,11 @@ class Batch(Unpicklable):
         self._read_progress = Progress()
 
     def __repr__(self) -> str:
-        return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
+        return f"<Batch {self.name!r}: {len(self.ended)} items have ended>"
 
     async def __aenter__(self) -> Self:
         # Another run may have forgotten what an earlier use of this object knew.
-        self._outcomes, self._tracker = {}, None
+        self._ends, self._tracker = BatchEnds(self.name, self._poller), None
         await self.refresh()
         return self
 
@@ -115,32 +106,10 @@ class Batch(Unpicklable):
             await fan_out.aclose()
         self._open.clear()
         await self._journal.flush()
-        await self._restore_lost()
+        await self._ends.restore_lost()
         for run in self._runs:
             await run.leave()
         self._runs.clear()
-
-    async def _read(self) -> None:
-        """Read the outcomes, and write those anew that this run knows and the state does not."""
-        journal = self._journal
-        await journal.open(self._poller.poll_settings.read_user)
-        await journal.flush()
-        found = {str(entry.item): entry for entry in await journal.state.outcomes(journal.scope, batch=self.name)}
-        # Also those of earlier runs: the next run would pay for them again.
-        missing = {name: entry for name, entry in self._outcomes.items() if name not in found}
-        if missing:
-            journal.losses.note()
-        for entry in missing.values():
-            await journal.note_outcome(entry)
-        self._outcomes, self._losses, self._checked = found | missing, journal.losses.count, True
-
-    async def _restore_lost(self) -> None:
-        """Read the outcomes once more at the end of a run; a state that cannot be reached does not fail it."""
-        if not self._checked:
-            try:
-                await self._read()
-            except StateError as error:
-                logger.warning("the outcomes of %r could not be checked at the end of its run: %s", self.name, error)
 
     # What is known
 
@@ -163,8 +132,8 @@ class Batch(Unpicklable):
         """
         outcomes = None
         if self._tracker is None:
-            await self._read()
-            outcomes = [*self._outcomes.values()]
+            await self._ends.read()
+            outcomes = [*self._ends.entries.values()]
         else:
             await self._journal.open(self._poller.poll_settings.read_user)
             await self._journal.flush()
@@ -201,23 +170,23 @@ class Batch(Unpicklable):
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Keys of the items of the last `map` that have not ended, in their order."""
-        return tuple(key for key in self._keys if key not in self._outcomes)
+        return tuple(key for key in self._keys if key not in self._ends.entries)
 
     @property
     def ended(self) -> tuple[str, ...]:
         """Keys of the items that have ended, in this run or an earlier one, with or without a result."""
-        return tuple(self._outcomes)
+        return tuple(self._ends.entries)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Keys of the items whose jobs ended without a result."""
         others = (EntryStatus.SUCCEEDED, EntryStatus.UNKNOWN)
-        return tuple(key for key, entry in self._outcomes.items() if entry.status not in others)
+        return tuple(key for key, entry in self._ends.entries.items() if entry.status not in others)
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Keys of the items that may have been launched and paid for, but have no known job."""
-        return tuple(key for key, entry in self._outcomes.items() if entry.status == EntryStatus.UNKNOWN)
+        return tuple(key for key, entry in self._ends.entries.items() if entry.status == EntryStatus.UNKNOWN)
 
     async def retry_failed(self) -> tuple[str, ...]:
         """Let the next `map` launch the failed items again, each for another credit; return their keys."""
@@ -237,15 +206,15 @@ class Batch(Unpicklable):
             StateError: The state cannot be reached.
         """
         keys, scope, batches = self.ended, self._journal.scope, self._journal.batches
-        await self._forget_outcomes(keys)
+        await self._ends.forget(keys)
         await batches.change(scope, self.name, lambda stands: None)
         await batches.list_name(scope, self.name, there=False)
         return keys
 
     async def _forget(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """Forget how some items have ended, but not what they have cost."""
-        cost = paid(self._outcomes[key] for key in keys)
-        await self._forget_outcomes(keys)
+        cost = paid(self._ends.entries[key] for key in keys)
+        await self._ends.forget(keys)
 
         def reopen(stands: BatchRecord | None) -> BatchRecord | None:
             return None if stands is None else attrs.evolve(stands.reopened(), credits=stands.credits + cost)
@@ -253,12 +222,6 @@ class Batch(Unpicklable):
         if keys:
             await self._journal.batches.change(self._journal.scope, self.name, reopen)
         return keys
-
-    async def _forget_outcomes(self, keys: tuple[str, ...]) -> None:
-        await self._journal.flush()
-        await self._journal.state.forget(self._journal.scope, self.name, keys)
-        for key in keys:
-            del self._outcomes[key]
 
     # Running it
 
@@ -302,15 +265,8 @@ class Batch(Unpicklable):
         """
         if on_done is not None:
             function("on_done", on_done, "a function of the batch's status")
-        if earlier not in ("read", "skip"):
-            raise ArgumentError(
-                f"`earlier` must be 'read' or 'skip', got {excerpt(earlier)}. Nothing was sent.", parameter="earlier"
-            )
-        if not callable(key):
-            raise ArgumentError(
-                f"`key` must be a function of an item, got {excerpt(key)}. Nothing was sent.", parameter="key"
-            )
-
+        one_of("earlier", earlier, ("read", "skip"))
+        function("key", key, "a function of an item, such as `lambda item: item.id`")
         optional_seconds("timeout", timeout)
         if not isinstance(items, AsyncIterable):
             several("items", items)
@@ -319,31 +275,32 @@ class Batch(Unpicklable):
 
         async def run() -> AsyncGenerator[Outcome[I, R]]:
             keyed.update(await _keyed(items, text_of_item if key is str else key))
-            await self._read()
+            ends = self._ends
+            await ends.read()
             work = BatchRun(self.name, self._journal, tracker)
             self._runs.append(work)
-            await work.begin(keyed, self._outcomes.values(), self._poller.tasks)
-            self._keys, self._checked = tuple(keyed), False
-            missing = [name for name in keyed if name not in self._outcomes]
-            ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
-            skipped = set[str]() if earlier == "read" else {name for name in keyed if name in self._outcomes}
-            tracker.open_batch(self.name, keyed, [*ended, *missing])
-            tracker.to_read, tracker.finished, tracker.earlier = len(ended), len(skipped), len(skipped)
+            await work.begin(keyed, ends.entries.values(), self._poller.tasks)
+            self._keys, ends.checked = tuple(keyed), False
+            known = [name for name in keyed if name in ends.entries]
+            to_read, skipped = (known, []) if earlier == "read" else ([], known)
+            missing = [name for name in keyed if name not in ends.entries]
+            order = [*to_read, *missing]
+            tracker.open_batch(self.name, keyed, order)
+            tracker.to_read, tracker.finished, tracker.earlier = len(to_read), len(skipped), len(skipped)
             tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
-            tracker.unknown = len(skipped.intersection(self.unknown))
-            reading: Fanout[str, R] = Fanout(
-                self._read_again,
-                ended,
-                self._poller,
-                errors=errors,
-                ordered=ordered,
-                keep=self._keep_anew,
-                tracker=tracker,
-                earlier=True,
-            )
-            launching = Fanout(
-                lambda name: launch(keyed[name]),
-                missing,
+            tracker.unknown = len(set(self.unknown).intersection(skipped))
+            earlier_ones = frozenset(to_read)
+
+            async def launch_or_read(name: str) -> Job[R]:
+                return ends.job(name) if name in earlier_ones else await launch(keyed[name])
+
+            async def keep(outcome: Outcome[str, R]) -> None:
+                work.note(outcome)
+                await ends.keep(outcome)
+
+            fan_out = Fanout(
+                launch_or_read,
+                [name for name in keyed if earlier == "read" or name not in ends.entries] if ordered else order,
                 self._poller,
                 in_flight=in_flight,
                 errors=errors,
@@ -351,92 +308,27 @@ class Batch(Unpicklable):
                 timeout=timeout,
                 ordered=ordered,
                 batch=self.name,
-                keep=partial(self._keep, work),
+                keep=keep,
                 tracker=tracker,
+                earlier=earlier_ones,
             )
-            self._open += [reading, launching]
-            names = [name for name in keyed if name not in skipped] if ordered else [*ended, *missing]
-            to_read = set(ended)
-            turns = (reading if name in to_read else launching for name in names)
+            self._open.append(fan_out)
             try:
-                async for outcome in self._outcomes_of(reading, launching, turns):
+                async for outcome in fan_out:
                     made: Any = outcome
                     yield attrs.evolve(made, item=keyed[outcome.item])
                 tracker.close()
                 if self.unfinished:
                     # Another process that runs the same batch may have ended them.
-                    await self._read()
+                    await ends.read()
                 else:
-                    await self._restore_lost()
+                    await ends.restore_lost()
                 await work.end(on_done)
             finally:
                 tracker.close()
                 await work.leave()
 
         return BatchOutcomes(run(), tracker)
-
-    async def _outcomes_of(
-        self, reading: Fanout[str, R], launching: Fanout[str, R], turns: Iterable[Fanout[str, R]]
-    ) -> AsyncIterator[Outcome[str, R]]:
-        """Take the outcomes of two fan-outs in turn; one that ends early loses its other turns, and raises why."""
-        for fan_out in turns:
-            outcome = await anext(fan_out, None)
-            if outcome is None:
-                continue
-            if outcome.earlier and isinstance(outcome.value, GenerationReview):
-                decision: Any = self._outcomes[outcome.item].decision
-                outcome.value.decision = decision or outcome.value.decision
-            yield outcome
-        for fan_out in (reading, launching):
-            await anext(fan_out, None)
-
-    async def _read_again(self, name: str) -> Job[Any]:
-        """Return the ended job of an item, so that awaiting it reads its result again."""
-        entry = self._outcomes[name]
-        if (problem := without_result(entry)) is not None:
-            raise problem
-        return job_of(self._poller.take_over(Record(entry)), self._poller)
-
-    async def _keep_anew(self, outcome: Outcome[str, Any]) -> None:
-        """Keep the end of a job that the service did not report in an earlier run."""
-        entry, job = self._outcomes[outcome.item], outcome.job
-        if job is not None and job.done() and entry.status not in (job.tracked.final_status, EntryStatus.SUCCEEDED):
-            decision = outcome.value.decision if isinstance(outcome.value, GenerationReview) else None
-            entry = attrs.evolve(entry, status=job.tracked.final_status, decision=decision)
-            await self._journal.note_outcome(entry, anew=True)
-            self._outcomes[outcome.item] = entry
-
-    async def _keep(self, work: BatchRun, outcome: Outcome[str, Any]) -> None:
-        """Keep how an item ended; an item whose job still runs has no end yet."""
-        name, error, now = outcome.item, outcome.error, self._journal.wall()
-        work.note(outcome)
-        job = None if outcome.job is None else outcome.job.tracked
-        if job is not None and job.closed and job.history.phase is not Phase.REVIEW:
-            unrecorded = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
-            entry = attrs.evolve(
-                unrecorded if job.record is None else job.record.entry,
-                status=job.final_status,
-                job_id=job.history.job_id,
-                decision=outcome.value.decision if isinstance(outcome.value, GenerationReview) else None,
-            )
-        elif isinstance(error, LaunchUnknownError) and "open" not in error.evidence:
-            facts = {word: fact for word, fact in error.evidence.items() if isinstance(fact, str) and len(fact) <= 500}
-            entry = Entry(
-                kind=error.kind, target=name_of(error.target), asked_at=now, status=EntryStatus.UNKNOWN, facts=facts
-            )
-        else:
-            return
-        # The journal keeps the end of a job for the item for which it was launched, if there is one.
-        kept = (entry.batch, entry.item) == (self.name, name)
-        if not kept and job is not None:
-            entry = attrs.evolve(entry, facts={**entry.facts, JOINED: True})
-        entry = attrs.evolve(entry, batch=self.name, item=name, ended_at=now)
-        if not kept:
-            await self._journal.note_outcome(entry)
-        self._outcomes[name] = entry
-        self._checked = False
-        if self._journal.losses.count != self._losses:
-            await self._restore_lost()
 
 
 def text_of_item(item: object) -> str:

@@ -74,7 +74,7 @@ class BatchRun:
 
     def note(self, outcome: Outcome[Any, Any]) -> None:
         """Count an item that ended without a job, of which the batch keeps no end."""
-        refused = outcome.error is not None and outcome.job is None
+        refused = outcome.error is not None and outcome.job is None and not outcome.earlier
         self._refused += refused and not isinstance(outcome.error, LaunchUnknownError | OutOfCreditsError)
 
     async def end(self, on_done: Callable[[BatchStatus], Any] | None) -> None:

@@ -13,12 +13,11 @@ import math
 import operator
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterable
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar, cast
 
-from cmsapi.api.arguments import function, optional_seconds, several, within
-from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.arguments import function, one_of, optional_seconds, several, within
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
 from cmsapi.jobs.fanout.frames import collected
@@ -132,7 +131,7 @@ class Fanout(OutcomeStream[I, R]):
         batch: str | None = None,
         keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
         tracker: Tracker | None = None,
-        earlier: bool = False,
+        earlier: Collection[I] = (),
     ) -> None:
         # A batch counts for all of its fan-outs.
         self._counts_alone = tracker is None
@@ -142,10 +141,7 @@ class Fanout(OutcomeStream[I, R]):
             several("items", items)
         if in_flight != "auto":
             within("in_flight", in_flight, 1)
-        if errors not in ("collect", "raise"):
-            raise ArgumentError(
-                f"`errors` must be 'collect' or 'raise', got {excerpt(errors)}. Nothing was sent.", parameter="errors"
-            )
+        one_of("errors", errors, ("collect", "raise"))
         if max_credits is not None:
             within("max_credits", max_credits, 0)
         self._timeout = optional_seconds("timeout", timeout)
@@ -153,7 +149,8 @@ class Fanout(OutcomeStream[I, R]):
         self._items = items
         self._poller = poller
         self._errors = errors
-        # Its items are keys of that batch, which keeps an outcome before the caller gets it.
+        # Its items are keys of that batch, which keeps an outcome before the caller gets it. `launch` gives the ended
+        # jobs of the earlier ones, whose results are read again.
         self._batch = batch
         self._keep = keep
         self._earlier = earlier
@@ -233,19 +230,25 @@ class Fanout(OutcomeStream[I, R]):
             place = 0
             async with contextlib.aclosing(each(self._items)) as items:
                 async for item in items:
+                    earlier = item in self._earlier
+                    if self._tracker.stopped and not earlier:
+                        continue
                     self._tracker.taken += 1
                     await self._room.acquire()
                     await self._slots.acquire()
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
                     self._check_open()
-                    if not await self._reserve_credit():
+                    if earlier or await self._reserve_credit():
+                        tasks.create_task(self._run_one(item, place, earlier=earlier))
+                    else:
                         self._admission.launched(self._launch_queue, None)
-                        refused = Failed[I, R](item, None, cast("OutOfCreditsError", self._stopped), self._earlier)
-                        self._put(refused, place=place)
+                        self._put(Failed(item, None, cast("OutOfCreditsError", self._stopped)), place=place)
                         self._tracker.stopped = True
-                        break
-                    tasks.create_task(self._run_one(item, place))
+                        if not self._earlier:
+                            break
+                        self._launching.release()
+                        self._slots.release()
                     place += 1
                 else:
                     if self._counts_alone:
@@ -267,7 +270,7 @@ class Fanout(OutcomeStream[I, R]):
         except ClientClosedError as error:
             raise ClientClosedError(_CLOSED) from error
 
-    async def _run_one(self, item: I, place: int) -> None:
+    async def _run_one(self, item: I, place: int, *, earlier: bool) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""
         job: Job[R] | None = None
         outcome: Outcome[I, R]
@@ -279,6 +282,7 @@ class Fanout(OutcomeStream[I, R]):
             self._take_credit,
             (self._batch, str(item)) if self._batch is not None else inherited,
             self._drain if self._errors == "collect" else None,
+            taken=0 if earlier else 1,
         )
         PURPOSE.set(purpose)
         self._running += 1
@@ -286,7 +290,8 @@ class Fanout(OutcomeStream[I, R]):
             job = await self._launch_one(item, purpose)
             self._launched[job] = None
             tracker.run(tracked, job)
-            outcome = Succeeded(item, job, await job.wait(self._timeout, since_launch=True), self._earlier)
+            timeout = None if earlier else self._timeout
+            outcome = Succeeded(item, job, await job.wait(timeout, since_launch=True), earlier)
         except asyncio.CancelledError:
             if being_cancelled():
                 if job is None:
@@ -296,9 +301,9 @@ class Fanout(OutcomeStream[I, R]):
                     tracker.leave(tracked, found)
                 raise
             # The launch or the job waited for a task that was cancelled; the fan-out continues.
-            outcome = Failed(item, job, JobError(f"Item {item!r} was cancelled.", job=job), self._earlier)
+            outcome = Failed(item, job, JobError(f"Item {item!r} was cancelled.", job=job), earlier)
         except Exception as error:
-            outcome = Failed(item, job, error, self._earlier)
+            outcome = Failed(item, job, error, earlier)
         finally:
             self._slots.release()
             self._running -= 1
