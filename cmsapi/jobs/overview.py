@@ -56,13 +56,13 @@ class Overview:
 
     at: datetime
     use: RequestUse
-    batches: tuple[BatchStatus, ...]
-    running: tuple[RunningJob, ...]
-    launching: tuple[OpenLaunch, ...]
-    unknown: tuple[OpenLaunch, ...]
-    reviews: tuple[OpenLaunch, ...]
-    processes: tuple[int, ...]
-    warnings: tuple[str, ...]
+    batches: tuple[BatchStatus, ...] = ()
+    running: tuple[RunningJob, ...] = ()
+    launching: tuple[OpenLaunch, ...] = ()
+    unknown: tuple[OpenLaunch, ...] = ()
+    reviews: tuple[OpenLaunch, ...] = ()
+    processes: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         return markup.record(self)
@@ -72,50 +72,35 @@ async def read_overview(poller: Poller) -> Overview:
     """Read what all processes do."""
     journal, scheduler = poller.journal, poller.scheduler
     state, now = journal.state, journal.wall()
+    at = datetime.fromtimestamp(now, UTC)
     use = await read_use(state, journal.account, scheduler.policy.limiter)
     scope = await journal.find()
     if scope is None:
-        nothing = "no process has worked with this key on this state yet"
-        return _overview(now, use, (), [], [], [], (), [nothing])
+        return Overview(at=at, use=use, warnings=("no process has worked with this key on this state yet",))
     if scheduler.duration_store is not None:
         await scheduler.duration_store.known()
     entries = sorted((await state.entries(scope)).values(), key=lambda entry: entry.asked_at)
     known = [entry for entry in entries if KINDS.get(entry.kind) is not None]
     launches = [told(entry, poller.base_url) for entry in known]
-    running = [
+    running = tuple(
         RunningJob(launch=launch, seconds=max(0.0, now - entry.asked_at), stuck=_stuck(poller, entry, now))
         for launch, entry in zip(launches, known, strict=True)
         if entry.status == EntryStatus.RUNNING
-    ]
+    )
     others = await state.heartbeat(scope)
     processes = tuple(sorted(await asyncio.to_thread(lambda: [other.pid for other in others if not other.dead])))
-    unknown = [told(entry, poller.base_url) for entry in await journal.unknown.recent(scope)]
+    unknown = tuple(told(entry, poller.base_url) for entry in await journal.unknown.recent(scope))
     batches = tuple(await read_batches(journal, scope))
-    warnings = [*_warnings(use, batches), *_of_launches(known, now, alone=state.shared and not processes)]
-    return _overview(now, use, batches, running, launches, unknown, processes, warnings)
-
-
-def _overview(
-    now: float,
-    use: RequestUse,
-    batches: tuple[BatchStatus, ...],
-    running: list[RunningJob],
-    launches: list[OpenLaunch],
-    unknown: list[OpenLaunch],
-    processes: tuple[int, ...],
-    warnings: list[str],
-) -> Overview:
-    sending = (EntryStatus.INTENT, EntryStatus.SENDING)
     return Overview(
-        at=datetime.fromtimestamp(now, UTC),
+        at=at,
         use=use,
         batches=batches,
-        running=tuple(running),
-        launching=tuple(launch for launch in launches if launch.state in sending),
-        unknown=tuple(unknown),
+        running=running,
+        launching=tuple(launch for launch in launches if launch.state in (EntryStatus.INTENT, EntryStatus.SENDING)),
+        unknown=unknown,
         reviews=tuple(launch for launch in launches if launch.state == EntryStatus.REVIEW),
         processes=processes,
-        warnings=tuple(warnings),
+        warnings=(*_warnings(use, batches), *_of_launches(known, now, alone=state.shared and not processes)),
     )
 
 

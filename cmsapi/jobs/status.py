@@ -57,13 +57,15 @@ class JobStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON; times are texts in ISO 8601."""
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in attrs.asdict(self).items()
-        }
+        return attrs.asdict(self, value_serializer=in_json)
 
     def _repr_html_(self) -> str:
         return markup.facts("Job status", described(self))
+
+
+def in_json(instance: object, field: object, value: Any) -> Any:
+    """Return the value of a field as JSON has it: a time as a text in ISO 8601; for `attrs.asdict`."""
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def with_word(state: str, word: str | None) -> str:

@@ -152,7 +152,9 @@ class BatchRun:
         """Return the record with what this run knows now."""
         now = self._journal.wall()
         record = stands or BatchRecord(began_at=now, worked_at=now)
-        workers = record.working(now) | {self._id: now}
+        workers = {run: at for run, at in record.working(now).items() if run != self._id}
+        if not self._over.is_set():
+            workers[self._id] = now
         progress, ends_at = self._tracker.progress, None
         if progress.seconds_left and progress.seconds_left_range is not None:
             ends_at = [now + seconds for seconds in (progress.seconds_left, *progress.seconds_left_range)]
@@ -166,18 +168,13 @@ class BatchRun:
             ends_at=ends_at,
         )
 
-    def _left(self, stands: BatchRecord | None) -> BatchRecord:
-        record = self._now(stands)
-        others = {run: at for run, at in record.workers.items() if run != self._id}
-        return attrs.evolve(record, workers=others)
-
     async def _write(self) -> None:
         """Write every few seconds, and a last time at the end; a state that cannot be reached does not fail the run."""
         level = logging.WARNING
         while True:
             over = self._over.is_set()
             try:
-                await self._change(self._left if over else self._now)
+                await self._change(self._now)
                 level = logging.WARNING
             except StateError as error:
                 logger.log(level, "other processes cannot see how far %r is: %s", self._name, error)

@@ -13,6 +13,7 @@ from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.jobs.status import in_json
 from cmsapi.state.entry import Entry, EntryStatus
 
 #: The fact of an outcome whose job was launched, and paid for, as another item.
@@ -54,15 +55,8 @@ class BatchStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON: the fields, `done` and `active`; times are texts in ISO 8601."""
-        times = {name: getattr(self, name) for name in ("began_at", "worked_at", "done_at")}
-        return {
-            "name": self.name,
-            "progress": self.progress.to_dict(),
-            **{name: None if time is None else time.isoformat() for name, time in times.items()},
-            "processes": self.processes,
-            "done": self.done,
-            "active": self.active,
-        }
+        fields = attrs.asdict(self, recurse=False, value_serializer=in_json)
+        return {**fields, "progress": self.progress.to_dict(), "done": self.done, "active": self.active}
 
     def _repr_html_(self) -> str:
         return markup.record(self)

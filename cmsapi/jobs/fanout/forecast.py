@@ -78,9 +78,7 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON: the fields, `affordable` and `basis`; seconds are numbers."""
-        fields = attrs.asdict(self)
-        fields |= {"kind": self.kind.value, "affordable": self.affordable, "basis": self.basis}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+        return {**attrs.asdict(self), "kind": self.kind.value, "affordable": self.affordable, "basis": self.basis}
 
     def __repr__(self) -> str:
         return f"<Forecast {self.headline}>"

@@ -11,6 +11,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.fanout.forecast import counted, span
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.status import in_json
 
 # The parts of the bar, with colours that show on light and on dark pages.
 _COLOURS = (("succeeded", "#3a9d5d"), ("failed", "#d9534f"), ("running", "#4a90d9"))
@@ -95,9 +96,7 @@ class Progress:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON: the fields and `done`; `eta` is a text in ISO 8601."""
-        eta = None if self.eta is None else self.eta.isoformat()
-        seconds = None if self.seconds_left_range is None else list(self.seconds_left_range)
-        return {**attrs.asdict(self), "seconds_left_range": seconds, "eta": eta, "done": self.done}
+        return {**attrs.asdict(self, value_serializer=in_json), "done": self.done}
 
     @property
     def time_left(self) -> str:
