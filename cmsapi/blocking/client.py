@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cmsapi.api.operations import OperationTable
 from cmsapi.blocking.jobs import Jobs
-from cmsapi.blocking.life import Life
+from cmsapi.blocking.mirror import ClientMirror
 from cmsapi.blocking.resources import (
     BrandVoices,
     ContentIdeaSearches,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cmsapi.doctor.diagnosis import Diagnosis
 
 
-class Client(Life, of=AsyncClient):
+class Client(ClientMirror, of=AsyncClient):
     """Call the Content Marketing Service from code without an event loop.
 
     The client runs the async client in a thread of its own, which the first call starts. Use it with `with`, or call

@@ -17,6 +17,7 @@ import attrs
 from cmsapi.api.arguments import is_one
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.blocking.thread import CALLS, Calls, LoopThread
+from cmsapi.client import Client as AsyncClient
 from cmsapi.errors import ArgumentError, JobError
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.fanout.batch import text_of_item
@@ -128,6 +129,35 @@ class Context(Mirror):
     ) -> None:
         if not self.thread.closed:
             self.thread.call(self.asynchronous.__aexit__, None, None, None)
+
+
+class ClientMirror(Mirror):
+    """Use a client with `with`, or close it with `close()`; it starts and ends the thread of its event loop."""
+
+    __slots__ = ()
+
+    def _start_with(self, client: AsyncClient) -> None:
+        Mirror.__init__(self, client, LoopThread(client))
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop polling, close the connections and end the thread; calls that wait get `ClientClosedError`.
+
+        Jobs go on at the service. After a fork it leaves the client of the other process alone.
+        """
+        self.thread.close()
+
+    def _part(self, name: str) -> Any:
+        """Return a resource, which needs no loop."""
+        return wrapped(getattr(self.asynchronous, name), self.thread)
 
 
 def copies(of: type) -> Callable[[type[T]], type[T]]:

@@ -109,10 +109,10 @@ from cmsapi.blocking.mirror import Mirror, in_worker
     "client.py": (
         "The client for code without an event loop.",
         """from cmsapi.blocking.jobs import Jobs
-from cmsapi.blocking.life import Life
+from cmsapi.blocking.mirror import ClientMirror
 from cmsapi.blocking.resources import BrandVoices, ContentIdeaSearches, Contents, CreditUsages, Folders
 from cmsapi.blocking.resources import Keywords, KnowledgeDocuments, Pages, Prompts, Users, Workspaces
 """,
-        (Made("Client", "cmsapi.client", "Life", doc=_CLIENT_DOC),),
+        (Made("Client", "cmsapi.client", "ClientMirror", doc=_CLIENT_DOC),),
     ),
 }
