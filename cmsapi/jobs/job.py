@@ -151,7 +151,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
     def __await__(self) -> Generator[Any, None, R]:
         return self.wait().__await__()
 
-    async def wait(self, timeout: float | None = None, *, since_launch: bool = False) -> R:  # noqa: ASYNC109  the waiter's patience is the point
+    async def wait(self, timeout: float | None = None, *, since_launch: bool = False) -> R:  # noqa: ASYNC109  the waiter's own limit is the point
         """Wait for the result; one request a poll, shared with all other waiters, and no credit.
 
         Args:
@@ -327,11 +327,11 @@ def _own(error: Exception) -> Exception:
     if isinstance(error, CMSError):
         return error.fresh()
     try:
-        twin = copy.copy(error)
+        copied = copy.copy(error)
     except Exception:  # an exception of the user that cannot be copied is better shared than lost
         return error
-    twin.__cause__ = error.__cause__
+    copied.__cause__ = error.__cause__
     if notes := getattr(error, "__notes__", None):
         # A list that `add_note` grows in place: copies must not grow together.
-        twin.__notes__ = list(notes)
-    return twin.with_traceback(error.__traceback__)
+        copied.__notes__ = list(notes)
+    return copied.with_traceback(error.__traceback__)

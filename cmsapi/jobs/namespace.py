@@ -17,8 +17,7 @@ from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.batch_status import BatchStatus, read_batches
 from cmsapi.jobs.fanout.fan_out import Fanout
-from cmsapi.jobs.fanout.forecast import Forecast
-from cmsapi.jobs.fanout.planning import plan_jobs
+from cmsapi.jobs.fanout.forecast import Forecast, plan_jobs
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal

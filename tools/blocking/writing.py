@@ -203,9 +203,9 @@ def attributes(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 def method(function: ast.FunctionDef | ast.AsyncFunctionDef, *, constructor: bool) -> str:
     """Return the text of a method."""
     decorators = {ast.unparse(each) for each in function.decorator_list}
-    twin: Any = ast.parse(f"def {function.name}(): ...").body[0]
-    twin.decorator_list = function.decorator_list
-    arguments = twin.args = copy.deepcopy(function.args)
+    blocking: Any = ast.parse(f"def {function.name}(): ...").body[0]
+    blocking.decorator_list = function.decorator_list
+    arguments = blocking.args = copy.deepcopy(function.args)
     if constructor:
         place = [each.arg for each in arguments.kwonlyargs].index("session")
         del arguments.kwonlyargs[place], arguments.kw_defaults[place]
@@ -213,8 +213,8 @@ def method(function: ast.FunctionDef | ast.AsyncFunctionDef, *, constructor: boo
         if each.annotation is not None:
             each.annotation = ast.parse(blocking_type(ast.unparse(each.annotation)), mode="eval").body
     returned = blocking_type(ast.unparse(function.returns) if function.returns else "None")
-    twin.returns = ast.parse(returned, mode="eval").body
-    signature = ast.unparse(ast.fix_missing_locations(twin)).removesuffix("...").rstrip()
+    blocking.returns = ast.parse(returned, mode="eval").body
+    signature = ast.unparse(ast.fix_missing_locations(blocking)).removesuffix("...").rstrip()
     if "overload" in decorators:
         return f"{signature} ..."
     doc = reworded(ast.get_docstring(function, clean=False) or "")

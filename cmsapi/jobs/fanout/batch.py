@@ -108,7 +108,7 @@ class Batch(Unpicklable):
         await self._journal.flush()
         await self._ends.restore_lost()
         for run in self._runs:
-            await run.leave()
+            await run.stop()
         self._runs.clear()
 
     # What is known
@@ -207,7 +207,7 @@ class Batch(Unpicklable):
         """
         keys, scope, batches = self.ended, self._journal.scope, self._journal.batches
         await self._ends.forget(keys)
-        await batches.change(scope, self.name, lambda stands: None)
+        await batches.change(scope, self.name, lambda current: None)
         await batches.list_name(scope, self.name, there=False)
         return keys
 
@@ -216,8 +216,8 @@ class Batch(Unpicklable):
         cost = paid(self._ends.entries[key] for key in keys)
         await self._ends.forget(keys)
 
-        def reopen(stands: BatchRecord | None) -> BatchRecord | None:
-            return None if stands is None else attrs.evolve(stands.reopened(), credits=stands.credits + cost)
+        def reopen(current: BatchRecord | None) -> BatchRecord | None:
+            return None if current is None else attrs.evolve(current.reopened(), credits=current.credits + cost)
 
         if keys:
             await self._journal.batches.change(self._journal.scope, self.name, reopen)
@@ -326,7 +326,7 @@ class Batch(Unpicklable):
                 await work.end(on_done)
             finally:
                 tracker.close()
-                await work.leave()
+                await work.stop()
 
         return BatchOutcomes(run(), tracker)
 

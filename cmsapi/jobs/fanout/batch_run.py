@@ -29,7 +29,7 @@ class BatchRun:
 
     Args:
         name: The name of the batch.
-        journal: Where it is kept.
+        journal: Where its record is.
         tracker: Counts the items of the run.
     """
 
@@ -61,8 +61,8 @@ class BatchRun:
         self._total = len({*keys, *ended, *(str(entry.item) for entry in mine)})
         has_work = any(key not in ended and key not in reviews for key in keys)
 
-        def begin(stands: BatchRecord | None) -> BatchRecord:
-            record = self._now(stands)
+        def begin(current: BatchRecord | None) -> BatchRecord:
+            record = self._now(current)
             return record.reopened() if has_work else record
 
         await journal.batches.list_name(journal.scope, self._name, there=True)
@@ -89,9 +89,9 @@ class BatchRun:
             if mine and on_done is not None:
                 await self._call(on_done, status)
         finally:
-            await self.leave()
+            await self.stop()
 
-    async def leave(self) -> None:
+    async def stop(self) -> None:
         """Write a last time that this run works on the batch no more."""
         self._over.set()
         if self._writing is not None:
@@ -108,8 +108,8 @@ class BatchRun:
             return status
         counts = counts_of(status)
 
-        def done(stands: BatchRecord | None) -> BatchRecord:
-            record = self._now(stands)
+        def done(current: BatchRecord | None) -> BatchRecord:
+            record = self._now(current)
             if record.done_at is not None or record.total != progress.total:
                 return record
             return attrs.evolve(record, done_at=journal.wall(), counts=counts, ends_at=None)
@@ -120,8 +120,8 @@ class BatchRun:
     async def _claim_call(self) -> bool:
         """Take the call of `on_done` for this run, unless another one calls it now or has called it."""
 
-        def claim(stands: BatchRecord | None) -> BatchRecord:
-            record = self._now(stands)
+        def claim(current: BatchRecord | None) -> BatchRecord:
+            record = self._now(current)
             free = record.told_at is None and record.telling not in record.working(self._journal.wall())
             return attrs.evolve(record, telling=self._id) if free else record
 
@@ -137,7 +137,7 @@ class BatchRun:
         finally:
             told_at = self._journal.wall() if called else None
             with contextlib.suppress(StateError) if not called else contextlib.nullcontext():
-                await self._change(lambda stands: attrs.evolve(self._now(stands), telling=None, told_at=told_at))
+                await self._change(lambda current: attrs.evolve(self._now(current), telling=None, told_at=told_at))
 
     # Writing
 
@@ -148,10 +148,10 @@ class BatchRun:
             self._written_requests = self._sent
         return record
 
-    def _now(self, stands: BatchRecord | None) -> BatchRecord:
+    def _now(self, current: BatchRecord | None) -> BatchRecord:
         """Return the record with what this run knows now."""
         now = self._journal.wall()
-        record = stands or BatchRecord(began_at=now, worked_at=now)
+        record = current or BatchRecord(began_at=now, worked_at=now)
         workers = {run: at for run, at in record.working(now).items() if run != self._id}
         if not self._over.is_set():
             workers[self._id] = now

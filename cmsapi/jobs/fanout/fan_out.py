@@ -133,8 +133,6 @@ class Fanout(OutcomeStream[I, R]):
         tracker: Tracker | None = None,
         earlier: Collection[I] = (),
     ) -> None:
-        # A batch counts for all of its fan-outs.
-        self._counts_alone = tracker is None
         super().__init__(tracker or tracker_of(items, poller), ordered=ordered)
         function("launch", launch, "the method and the items: client.jobs.map(client.keywords.analyze, keyword_ids)")
         if not isinstance(items, AsyncIterable):
@@ -166,7 +164,7 @@ class Fanout(OutcomeStream[I, R]):
         self._covered = 0.0
         self._reading_balance = False
         # Set when a launch has ended, so that its credit may be there again.
-        self._settled = asyncio.Event()
+        self._launch_ended = asyncio.Event()
         # Why it launches no more.
         self._stopped: OutOfCreditsError | None = None
         self._admission = poller.scheduler.policy.admission
@@ -176,7 +174,7 @@ class Fanout(OutcomeStream[I, R]):
         )
         self._tracker.launch_queue = self._launch_queue
         self._feeder: asyncio.Task[None] | None = None
-        self._left = False
+        self._closed = False
         # The items that have not ended, and those of them that wait until the others have.
         self._running = self._waiting = 0
         self._drained = asyncio.Event()
@@ -189,7 +187,7 @@ class Fanout(OutcomeStream[I, R]):
         return list(self._launched)
 
     async def __anext__(self) -> Outcome[I, R]:
-        if self._feeder is None and not self._left:
+        if self._feeder is None and not self._closed:
             self._feeder = self._poller.tasks.start(self._feed())
         outcome = await super().__anext__()
         self._room.release()
@@ -201,7 +199,7 @@ class Fanout(OutcomeStream[I, R]):
 
     async def aclose(self) -> None:
         """Stop launching; launched jobs continue, and `launched` lists them."""
-        self._left = True
+        self._closed = True
         if self._feeder is not None:
             self._feeder.cancel()
             await asyncio.wait([self._feeder])
@@ -213,7 +211,7 @@ class Fanout(OutcomeStream[I, R]):
             async with asyncio.TaskGroup() as tasks:
                 await self._launch_all(tasks)
         except asyncio.CancelledError:
-            if not self._left:
+            if not self._closed:
                 self._failure = ClientClosedError(_CLOSED)
             raise
         finally:
@@ -221,7 +219,8 @@ class Fanout(OutcomeStream[I, R]):
             self._close()
 
     def _close(self) -> None:
-        if self._counts_alone:
+        # That of a batch is closed by the batch.
+        if self._batch is None:
             self._tracker.close()
         self._end()
 
@@ -251,7 +250,7 @@ class Fanout(OutcomeStream[I, R]):
                         self._slots.release()
                     place += 1
                 else:
-                    if self._counts_alone:
+                    if self._batch is None:
                         self._tracker.total = self._tracker.taken
         # When the caller's iterable fails, the jobs that are launched end first.
         except Exception as error:
@@ -298,7 +297,7 @@ class Fanout(OutcomeStream[I, R]):
                     # A launch that may be paid for is waited for, and its job listed.
                     found = [job_of(job, self._poller) for job in await purpose.jobs_in_flight()]
                     self._launched |= dict.fromkeys(found)
-                    tracker.leave(tracked, found)
+                    tracker.abandon(tracked, found)
                 raise
             # The launch or the job waited for a task that was cancelled; the fan-out continues.
             outcome = Failed(item, job, JobError(f"Item {item!r} was cancelled.", job=job), earlier)
@@ -353,7 +352,7 @@ class Fanout(OutcomeStream[I, R]):
             self._tracker.credits += purpose.taken - purpose.unspent
             self._credits_left += purpose.unspent
             self._covered += purpose.unspent
-            self._settled.set()
+            self._launch_ended.set()
             if isinstance(error := sys.exception(), ConflictError):
                 await self._read_balance(error)
 
@@ -369,8 +368,8 @@ class Fanout(OutcomeStream[I, R]):
             others = self._launch_queue.launching > 1
             if not self._reading_balance and (self._credits_left >= 1 or not others):
                 break
-            self._settled.clear()
-            await self._settled.wait()
+            self._launch_ended.clear()
+            await self._launch_ended.wait()
         if self._stopped is None and not self._take_credit():
             self._stop(f"The bound that you set, max_credits={self._most_credits}, is reached")
         return self._stopped is None
@@ -396,7 +395,7 @@ class Fanout(OutcomeStream[I, R]):
             left = None
         finally:
             self._reading_balance = False
-            self._settled.set()
+            self._launch_ended.set()
         if left is not None:
             self._covered = left
             if left < 1:

@@ -161,7 +161,7 @@ class Tracker:
         self._active[tracked] = None
         self._change()
 
-    def leave(self, tracked: TrackedItem, found: Sequence[Job[Any]]) -> None:
+    def abandon(self, tracked: TrackedItem, found: Sequence[Job[Any]]) -> None:
         """Note that the launch of an item is not waited for any more, and the jobs that it had made."""
         if found:
             self.run(tracked, found[0])
@@ -306,7 +306,7 @@ class Tracker:
         """Show an object in a notebook, and keep it up to date until the end."""
         live.show(thing, self._poller.tasks.start, self._over.is_set)
 
-    # Who is told
+    # Followers and hooks
 
     async def follow(self, every: float) -> AsyncGenerator[Progress, None]:
         """Give the progress now, and after changes, at most once in `every` seconds, until the end."""
