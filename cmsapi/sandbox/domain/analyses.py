@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.world import jobs
 from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
-from cmsapi.sandbox.world.clock import optional_timestamp
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Keyword, Prompt
@@ -37,11 +37,8 @@ def end(world: World, record: Keyword | Prompt, job: Job) -> None:
         record.last_analyzed_at = job.stamp = world.stamp(job.ends_at)
 
 
-def show(world: World, seen: Seen[Keyword] | Seen[Prompt]) -> Document:
-    """Return the status of the analysis and the moment of the last one."""
+def status(world: World, seen: Seen[Keyword] | Seen[Prompt]) -> str | None:
+    """Return the status word of the analysis."""
     record, job = seen.record, seen.job
     word = record.analysis_status if job is None else job.word(seen.at, QUEUED, PENDING)
-    return {
-        "analysisStatus": world.shown_status(record.id, word),
-        "lastAnalyzedAt": optional_timestamp(record.last_analyzed_at),
-    }
+    return world.shown_status(record.id, word)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import generations
-from cmsapi.sandbox.domain.organisation import show_person, show_status
 from cmsapi.sandbox.messages.bodies import moment
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.texts.sanitize import sanitize
 from cmsapi.sandbox.world import drafts
-from cmsapi.sandbox.world.clock import optional_timestamp, timestamp
 from cmsapi.sandbox.world.records import Content
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.world import World
 
@@ -37,7 +37,7 @@ def list_contents(call: Call) -> Document:
             and (least is None or content.score >= least)
             and (most is None or content.score <= most)
         ]
-    return call.page(contents, lambda content: _short(call.world, content))
+    return call.page(contents, lambda content: show("ShortContent", content, **_related(call.world, content)))
 
 
 def create_content(call: Call) -> Document:
@@ -54,12 +54,12 @@ def create_content(call: Call) -> Document:
     apply_changes(call.world, content, body, call.user.id)
     content.version = 1
     call.target_id = content.id
-    return show(call.world, call.world.present(content))
+    return show_content(call.world, call.world.present(content))
 
 
 def get_content(call: Call) -> Document:
     """Show one content."""
-    return show(call.world, call.view(call.find(call.store.contents, "contentId")))
+    return show_content(call.world, call.view(call.find(call.store.contents, "contentId")))
 
 
 def update_content(call: Call) -> Document:
@@ -69,7 +69,7 @@ def update_content(call: Call) -> Document:
     if call.body["version"] != content.version:
         raise Refusal(409, f"version: must be the current one, {content.version}, got {call.body['version']}")
     apply_changes(call.world, content, call.body, call.user.id)
-    return show(call.world, call.world.present(content))
+    return show_content(call.world, call.world.present(content))
 
 
 def publish_content(call: Call) -> Document:
@@ -80,7 +80,7 @@ def publish_content(call: Call) -> Document:
     content.type, content.published_at, content.published_by = "PUBLISHED", now, call.user.id
     content.updated_at = now
     content.version += 1
-    return show(call.world, call.world.present(content))
+    return show_content(call.world, call.world.present(content))
 
 
 def delete_content(call: Call) -> None:
@@ -108,46 +108,34 @@ def apply_changes(world: World, content: Content, changes: Document, user_id: st
     drafts.write_body(world, content, changes.get("html", content.html) or "", user_id, world.now)
 
 
-def show(world: World, seen: Seen[Content]) -> Document:
+def show_content(world: World, seen: Seen[Content]) -> Document:
     """Show a content in full (section 2.4): only its generation may be that of an earlier moment."""
-    content, generation = world.store.contents[seen.record.id], seen.record.generation
-    users = world.store.users
-    return {
-        **_short(world, content),
-        "contentUpdatedBy": show_person(users.get(content.content_updated_by or "")),
-        "publishedBy": show_person(users.get(content.published_by or "")),
-        "html": content.html,
-        "htmlSanitized": sanitize(content.html),
-        "isStarted": bool(content.html),
-        "metaDescription": content.meta_description,
-        "lastGeneration": generation
-        and {"id": generation.id, "status": generations.status(world, seen), "type": generation.type},
-        "version": content.version,
-    }
+    content, generation, users = world.store.contents[seen.record.id], seen.record.generation, world.store.users
+    editor, publisher = users.get(content.content_updated_by or ""), users.get(content.published_by or "")
+    return show(
+        "Content",
+        content,
+        **_related(world, content),
+        content_updated_by=editor and show("Person", editor),
+        published_by=publisher and show("Person", publisher),
+        html_sanitized=sanitize(content.html),
+        is_started=bool(content.html),
+        last_generation=generation and show("LastGeneration", generation, status=generations.status(world, seen)),
+    )
 
 
-def _short(world: World, content: Content) -> Document:
+def _related(world: World, content: Content) -> Document:
+    """Return the fields of a content that other records have, by their names in Python."""
     store = world.store
-    page = store.pages[content.page_id]
     assignee = store.users.get(content.assigned_to_id or "")
     status = store.content_statuses.get(content.content_status_id or "")
     folder = store.folders.get(content.folder_id or "")
     return {
-        "id": content.id,
-        "title": content.title,
-        "type": content.type,
-        "contentScore": content.score,
-        "wordsCount": content.words_count,
-        "createdAt": timestamp(content.created_at),
-        "updatedAt": timestamp(content.updated_at),
-        "contentUpdatedAt": optional_timestamp(content.content_updated_at),
-        "publishedAt": optional_timestamp(content.published_at),
-        "dueDate": optional_timestamp(content.due_date),
-        "assignedTo": assignee
-        and {**(show_person(assignee) or {}), "email": assignee.email, "profileImageUrl": assignee.profile_image_url},
-        "contentStatus": status and show_status(status),
-        "folder": folder and {"id": folder.id, "name": folder.name},
-        "page": {"id": page.id, "url": page.url, "lastStatusCode": page.last_status_code},
+        "content_score": content.score,
+        "assigned_to": assignee and show("Assignee", assignee),
+        "content_status": status and show("ContentStatus", status),
+        "folder": folder and show("Reference", folder),
+        "page": show("PageReference", store.pages[content.page_id]),
     }
 
 

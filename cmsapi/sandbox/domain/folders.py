@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world.records import Folder
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.store import Store
 
 
@@ -44,10 +46,4 @@ def _show(store: Store, folder: Folder, contents: int) -> Document:
     depth, parent_id = 0, folder.parent_id
     while parent_id is not None:
         depth, parent_id = depth + 1, store.folders[parent_id].parent_id
-    return {
-        "id": folder.id,
-        "name": folder.name,
-        "depth": depth,
-        "nbAssociatedContents": contents,
-        "parentFolderId": folder.parent_id,
-    }
+    return show("Folder", folder, depth=depth, nb_associated_contents=contents, parent_folder_id=folder.parent_id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import attrs
 
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import drafts, jobs
@@ -14,7 +15,8 @@ from cmsapi.sandbox.world.records import Generation
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Content, Keyword, User
@@ -30,8 +32,8 @@ def generate_content(call: Call) -> Document:
     content = call.find(call.store.contents, "contentId")
     settings = call.body["settings"]
     call.reference(call.store.brand_voices, content.workspace_id, settings.get("brandVoiceId"), "settings.brandVoiceId")
-    generation = launch(call.world, content, call.user, settings)
-    return {"id": generation.id, "status": status(call.world, call.world.present(content))}
+    launch(call.world, content, call.user, settings)
+    return _show(call.world, call.world.present(content))
 
 
 def get_generation(call: Call) -> Document:
@@ -121,7 +123,7 @@ def status(world: World, seen: Seen[Content]) -> str | None:
 def _show(world: World, seen: Seen[Content]) -> Document:
     if seen.record.generation is None:
         raise Refusal(404, "contentId: has no generation")
-    return {"id": seen.record.generation.id, "status": status(world, seen)}
+    return show("Generation", seen.record.generation, status=status(world, seen))
 
 
 def _in_review(world: World, content: Content) -> Generation:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import jobs
 from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH, Purchase
-from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import Idea, IdeaSearch
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.behaviour import Behaviour
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
@@ -46,7 +48,7 @@ def list_content_ideas(call: Call) -> Document:
     search = seen.record
     if search.status != jobs.SUCCESS and call.world.behaviour.ideas_before_success == "conflict":
         raise Refusal(409, f"the search is {search.status}")
-    return call.page(_listed(seen, call.world.behaviour), _show_idea)
+    return call.page(_listed(seen, call.world.behaviour), partial(show, "ContentIdea"))
 
 
 def complete(world: World, job: Job) -> None:
@@ -73,21 +75,9 @@ def _listed(seen: Seen[IdeaSearch], behaviour: Behaviour) -> list[Idea]:
 
 def _show(world: World, seen: Seen[IdeaSearch]) -> Document:
     search = seen.record
-    found = search.status == jobs.SUCCESS
-    return {
-        "id": search.id,
-        "createdAt": timestamp(search.created_at),
-        "keyword": search.keyword,
-        "nbContentIdeas": len(search.ideas) if found else None,
-        "searchVolume": search.search_volume,
-        "status": world.shown_status(search.id, search.status),
-    }
-
-
-def _show_idea(idea: Idea) -> Document:
-    return {
-        "id": idea.id,
-        "keyword": idea.keyword,
-        "searchVolume": idea.search_volume,
-        "createdAt": timestamp(idea.created_at),
-    }
+    return show(
+        "ContentIdeaSearch",
+        search,
+        nb_content_ideas=len(search.ideas) if search.status == jobs.SUCCESS else None,
+        status=world.shown_status(search.id, search.status),
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import analyses, reports
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Keyword
@@ -61,16 +63,7 @@ def complete(world: World, job: Job) -> None:
 
 
 def _show(world: World, seen: Seen[Keyword]) -> Document:
-    keyword = seen.record
-    return {
-        "id": keyword.id,
-        "keyword": keyword.keyword,
-        "searchVolume": keyword.search_volume,
-        "countryCode": keyword.country_code,
-        "languageCode": keyword.language_code,
-        "pageId": keyword.page_id,
-        **analyses.show(world, seen),
-    }
+    return show("Keyword", seen.record, analysis_status=analyses.status(world, seen))
 
 
 def _item(world: World, seen: Seen[Keyword]) -> Document:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world import jobs
-from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import KnowledgeDocument
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
@@ -63,14 +64,10 @@ def complete(world: World, job: Job) -> None:
 
 def _show(world: World, seen: Seen[KnowledgeDocument]) -> Document:
     record = seen.record
-    workspace = world.store.workspaces[record.workspace_id]
-    return {
-        "id": record.id,
-        "name": record.name,
-        "createdAt": timestamp(record.created_at),
-        "status": world.shown_status(record.id, record.status),
-        "summary": record.summary if record.status == jobs.SUCCESS else None,
-        "type": record.type,
-        "url": record.url,
-        "workspace": {"id": workspace.id, "name": workspace.name, "websiteUrl": workspace.website_url},
-    }
+    return show(
+        "KnowledgeDocument",
+        record,
+        status=world.shown_status(record.id, record.status),
+        summary=record.summary if record.status == jobs.SUCCESS else None,
+        workspace=show("WorkspaceReference", world.store.workspaces[record.workspace_id]),
+    )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
-    from cmsapi.sandbox.world.records import Page
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
 
 
 def list_pages(call: Call) -> Document:
     """List the pages of a workspace."""
-    return call.page(call.store.of_workspace(call.store.pages, call.workspace().id), _show)
+    return call.page(call.store.of_workspace(call.store.pages, call.workspace().id), partial(show, "Page"))
 
 
 def import_page(call: Call) -> Document:
@@ -22,12 +23,12 @@ def import_page(call: Call) -> Document:
     workspace = call.workspace()
     page = call.world.add_page(workspace.id, call.body["url"], call.world.now)
     call.target_id = page.id
-    return _show(page)
+    return show("Page", page)
 
 
 def get_page(call: Call) -> Document:
     """Show one page."""
-    return _show(call.find(call.store.pages, "pageId"))
+    return show("Page", call.find(call.store.pages, "pageId"))
 
 
 def crawl_page(call: Call) -> Document:
@@ -49,12 +50,3 @@ def delete_page(call: Call) -> None:
         for prompt in store.prompts.of(keyword.id):
             call.world.drop_job(prompt.id)
     store.delete_page(page.id)
-
-
-def _show(page: Page) -> Document:
-    return {
-        "id": page.id,
-        "url": page.url,
-        "lastStatusCode": page.last_status_code,
-        "createdAt": timestamp(page.created_at),
-    }

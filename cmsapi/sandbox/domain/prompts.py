@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import analyses, reports
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world.records import Prompt
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
@@ -57,4 +59,4 @@ def complete(world: World, job: Job) -> None:
 
 
 def _show(world: World, seen: Seen[Prompt]) -> Document:
-    return {"id": seen.record.id, "prompt": seen.record.prompt, **analyses.show(world, seen)}
+    return show("Prompt", seen.record, analysis_status=analyses.status(world, seen))

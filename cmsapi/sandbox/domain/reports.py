@@ -9,7 +9,8 @@ from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.world import World
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.domain.organisation import show_person
+from cmsapi.sandbox.messages.resources import show
 from cmsapi.sandbox.world.billing import TYPES
-from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call
+    from cmsapi.sandbox.messages.resources import Document
     from cmsapi.sandbox.world.behaviour import Behaviour
     from cmsapi.sandbox.world.books import Books
     from cmsapi.sandbox.world.records import Usage
@@ -62,21 +62,19 @@ def _write(usage: Usage, behaviour: Behaviour, books: Books) -> Document | None:
 
 def _identify(usage: Usage, books: Books) -> Document | None:
     """Return the user under whom a usage stands."""
-    identities: dict[str, Document | None] = {"api": {"id": "api", "firstName": "API"}, "null": None}
-    return identities[books.user] if books.user in identities else show_person(usage.user)
+    if books.user == "key":
+        return show("Person", usage.user)
+    return {"id": "api", "firstName": "API"} if books.user == "api" else None
 
 
 def _show(usage: Usage, behaviour: Behaviour, books: Books) -> Document:
-    document = {
-        "id": usage.id,
-        "createdAt": timestamp(usage.created_at),
-        "amount": usage.amount,
-        "remainingCredits": usage.remaining_credits,
-        "type": usage.type,
-        "keyword": _write(usage, behaviour, books),
-        "user": _identify(usage, books),
-        "workspace": {"id": usage.workspace.id, "name": usage.workspace.name},
-    }
+    document = show(
+        "CreditUsage",
+        usage,
+        keyword=_write(usage, behaviour, books),
+        user=_identify(usage, books),
+        workspace=show("Reference", usage.workspace),
+    )
     if books.keyword == "absent":
         del document["keyword"]
     return document

@@ -11,13 +11,12 @@ from typing import Any
 from cmsapi.sandbox.interface import descriptions, parameters
 from cmsapi.sandbox.interface.descriptions import CONFLICTS, DESCRIPTIONS, TAGS
 from cmsapi.sandbox.interface.requests import REQUESTS
-from cmsapi.sandbox.interface.responses import RESPONSES
 from cmsapi.sandbox.interface.routes import ROUTES, Route
-from cmsapi.sandbox.interface.shapes import COUNT, STRING, Schema, about, example, listing, ref, shape
-from cmsapi.sandbox.interface.words import WORDS
 from cmsapi.sandbox.messages.answers import CODES
+from cmsapi.sandbox.messages.resources import RESOURCES
+from cmsapi.sandbox.messages.shapes import COUNT, STRING, Schema, about, example, listing, ref, shape
 
-_COMPONENTS: dict[str, Schema] = {**WORDS, **REQUESTS, **RESPONSES}
+_COMPONENTS: dict[str, Schema] = {**REQUESTS, **RESOURCES}
 _ERRORS = {
     "400": ("BadRequest", "Malformed request."),
     "401": ("Unauthorized", "The key is missing, malformed, invalid or revoked."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cmsapi.sandbox.interface.shapes import INTEGER, STRING, Schema, about, identifier, like, listing, ref
+from cmsapi.sandbox.messages.shapes import INTEGER, STRING, Schema, about, identifier, like, listing, ref
 
 _PREFIXES = {
     "workspaceId": "wsp",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.sandbox.interface.shapes import (
+from cmsapi.sandbox.messages.shapes import (
     ADDRESS,
     BOOLEAN,
     FILLED,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cmsapi.sandbox.messages.paging import make_page
+from cmsapi.sandbox.messages.resources import Document
 from cmsapi.sandbox.world.history import Identified
 from cmsapi.sandbox.world.refusal import Refusal
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.store import InWorkspace, Store
     from cmsapi.sandbox.world.world import World
 
-Document = dict[str, Any]
 DEFAULT_LIMIT = 25
 LARGEST_LIMIT = 100
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cmsapi.sandbox.faults.rules import Fault
-from cmsapi.sandbox.interface.shapes import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
 from cmsapi.sandbox.messages import bodies
 from cmsapi.sandbox.messages.answers import JSON
+from cmsapi.sandbox.messages.shapes import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ def audit_content(call: Call) -> dict[str, Any]:
     """Launch an audit of a content."""
     content = call.find(call.store.contents, "contentId")
     call.world.jobs.launch("audit", content.id, call.world.clock.seconds())
-    return contents.show(call.world, call.view(content))
+    return contents.show_content(call.world, call.view(content))
 
 
 def complete_audit(world: World, job: Job) -> None:

@@ -25,6 +25,16 @@ def like(schema: Schema, example: object, description: str = "") -> Schema:
     return about({**schema, "examples": [example]}, description)
 
 
+def text(example: object, description: str = "") -> Schema:
+    """Describe a text by an example."""
+    return like(STRING, example, description)
+
+
+def words(description: str, *options: str) -> Schema:
+    """Describe a text that is one of the words that the specification lists."""
+    return {"type": "string", "enum": list(options), "description": description}
+
+
 def about(schema: Schema, description: str) -> Schema:
     """Add a description to a schema."""
     return {**schema, "description": description} if description else schema
@@ -32,7 +42,7 @@ def about(schema: Schema, description: str) -> Schema:
 
 def identifier(prefix: str, description: str = "") -> Schema:
     """Describe an identifier; its prefix is only an example."""
-    return like(STRING, f"{prefix}_01hxk3m9q2v7c5t8w4b6n1d0zr", description)
+    return text(f"{prefix}_01hxk3m9q2v7c5t8w4b6n1d0zr", description)
 
 
 def nullable(schema: Schema) -> Schema:
