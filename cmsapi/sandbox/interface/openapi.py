@@ -18,16 +18,16 @@ from cmsapi.sandbox.messages.shapes import COUNT, STRING, Schema, about, example
 
 _COMPONENTS: dict[str, Schema] = {**REQUESTS, **RESOURCES}
 _ERRORS = {
-    "400": ("BadRequest", "Malformed request."),
-    "401": ("Unauthorized", "The key is missing, malformed, invalid or revoked."),
-    "403": ("Forbidden", "The key is valid, but its user may not do this."),
-    "404": ("NotFound", "The resource does not exist or is not visible to the user."),
-    "409": ("Conflict", "The request conflicts with the current state."),
-    "422": ("ValidationError", "The body violates its schema; the message names the field."),
-    "429": ("RateLimited", "The hourly or the burst limit is exceeded."),
-    "500": ("InternalError", "Unexpected server error."),
-    "502": ("BadGateway", "An upstream service returned an error."),
-    "503": ("ServiceUnavailable", "The service is temporarily unavailable."),
+    400: "Malformed request.",
+    401: "The key is missing, malformed, invalid or revoked.",
+    403: "The key is valid, but its user may not do this.",
+    404: "The resource does not exist or is not visible to the user.",
+    409: "The request conflicts with the current state.",
+    422: "The body violates its schema; the message names the field.",
+    429: "The hourly or the burst limit is exceeded.",
+    500: "Unexpected server error.",
+    502: "An upstream service returned an error.",
+    503: "The service is temporarily unavailable.",
 }
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": about(STRING, "What the service calls the request in its own log."),
@@ -39,9 +39,9 @@ _HEADERS: dict[str, Schema] = {
 }
 _EVERY = ("X-Request-Id",)
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_OWN_HEADERS = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
+_OWN_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 # Statuses of answers to requests without a valid key, and of faults.
-_WITHOUT_SERVICE = frozenset({"401", "500", "502", "503"})
+_WITHOUT_SERVICE = frozenset({401, 500, 502, 503})
 _MEANINGS = {200: "The answer", 201: "Created", 202: "Accepted; the work goes on", 204: "Deleted"}
 
 
@@ -94,8 +94,8 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
                 for name, schema in _HEADERS.items()
             },
             "responses": {
-                name: _error(status, rate_headers == "every" or status not in _WITHOUT_SERVICE)
-                for status, (name, _) in _ERRORS.items()
+                _error_name(status): _error(status, rate_headers == "every" or status not in _WITHOUT_SERVICE)
+                for status in _ERRORS
             },
         },
     }
@@ -192,7 +192,7 @@ def _unknown(routes: Iterable[Route]) -> dict[str, Schema]:
 
 
 def _refusals(route: Route) -> dict[str, Any]:
-    refused = {status: {"$ref": f"#/components/responses/{name}"} for status, (name, _) in _ERRORS.items()}
+    refused = {str(status): _error_ref(status) for status in _ERRORS}
     if not route.parameters:
         del refused["404"]
     if reason := CONFLICTS.get(route.name):
@@ -205,7 +205,7 @@ def _refusals(route: Route) -> dict[str, Any]:
 
 
 def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
-    faults = {status: _error(status, limited=False) for status in ("500", "502", "503")}
+    faults = {str(status): _error(status, limited=False) for status in (500, 502, 503)}
     return {
         "operationId": name,
         "tags": [descriptions.title("service")],
@@ -214,25 +214,28 @@ def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
         "security": [],
         "responses": {
             "200": {"description": _MEANINGS[200], "headers": _header_refs(_EVERY), "content": content},
-            "400": {"$ref": "#/components/responses/BadRequest"},
+            "400": _error_ref(400),
             **faults,
         },
     }
 
 
-def _error(status: str, limited: bool) -> dict[str, Any]:
-    headers = (*_EVERY, *(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ()))
-    meaning = _ERRORS[status][1]
-    told = {"error": {"code": CODES[int(status)], "message": meaning}}
-    described: dict[str, Any] = {
-        "description": meaning,
-        "content": {"application/json": {"schema": ref("Error"), "example": told}},
-    }
-    shown: dict[str, Any] = _header_refs(headers)
-    if int(status) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+def _error_name(status: int) -> str:
+    return CODES[status].title().replace("_", "")
+
+
+def _error_ref(status: int) -> dict[str, str]:
+    return {"$ref": f"#/components/responses/{_error_name(status)}"}
+
+
+def _error(status: int, limited: bool) -> dict[str, Any]:
+    headers = _header_refs((*_EVERY, *(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ())))
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         schema = _HEADERS["Retry-After"]
-        shown["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
-    return {**described, "headers": shown}
+        headers["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
+    told = {"error": {"code": CODES[status], "message": _ERRORS[status]}}
+    content = {"application/json": {"schema": ref("Error"), "example": told}}
+    return {"description": _ERRORS[status], "content": content, "headers": headers}
 
 
 def _header_refs(names: Iterable[str]) -> dict[str, Any]:

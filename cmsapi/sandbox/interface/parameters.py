@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cmsapi.sandbox.messages.resources import RESOURCES
 from cmsapi.sandbox.messages.shapes import INTEGER, STRING, Schema, about, identifier, like, listing, ref
 
-_PREFIXES = {
-    "workspaceId": "wsp",
-    "folderId": "fld",
-    "contentId": "cnt",
-    "pageId": "pag",
-    "keywordId": "kwd",
-    "promptId": "prm",
-    "brandVoiceId": "bvc",
-    "knowledgeDocumentId": "kdo",
-    "contentIdeaSearchId": "cis",
-}
 _QUERY: dict[str, tuple[Schema, str]] = {
     "page": ({**INTEGER, "minimum": 1, "default": 1}, "Number of the page, from 1."),
     "limit": ({**INTEGER, "minimum": 1, "maximum": 100, "default": 25}, "Largest number of items on a page."),
@@ -36,8 +26,10 @@ _QUERY: dict[str, tuple[Schema, str]] = {
 
 def path(name: str) -> dict[str, Any]:
     """Describe a parameter of a path."""
-    noun = re.sub("([A-Z])", r" \1", name.removesuffix("Id")).lower()
-    schema = {**identifier(_PREFIXES.get(name, "id")), "pattern": r"^[^\u0000-\u001f\u007f]+$"}
+    resource = name.removesuffix("Id")
+    known = RESOURCES.get(f"{resource[0].upper()}{resource[1:]}")
+    schema = {**(known["properties"]["id"] if known else identifier("id")), "pattern": r"^[^\u0000-\u001f\u007f]+$"}
+    noun = re.sub("([A-Z])", r" \1", resource).lower()
     return _parameter(name, "path", schema, f"Identifier of the {noun}.", required=True)
 
 

@@ -76,7 +76,9 @@ _C = "/v1/contents/{contentId}"
 _P = "/v1/pages/{pageId}"
 _K = "/v1/keywords/{keywordId}"
 _Q = "/v1/prompts/{promptId}"
-_S = "/v1/content-idea-searches/{contentIdeaSearchId}"
+_D = "knowledge-documents"
+_S = "content-idea-searches"
+_SEARCH = f"/v1/{_S}/{{contentIdeaSearchId}}"
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/me", organisation.get_me, "User"),
@@ -115,37 +117,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{_Q}/report", prompts.score_prompt, "PromptReport", body="ReportRequest"),
     Route("GET", f"{_W}/brand-voices", organisation.list_brand_voices, "page of BrandVoice", query=PAGING),
     Route("GET", "/v1/brand-voices/{brandVoiceId}", organisation.get_brand_voice, "BrandVoice"),
-    Route(
-        "GET",
-        f"{_W}/knowledge-documents",
-        knowledge.list_knowledge_documents,
-        "page of KnowledgeDocument",
-        query=PAGING,
-    ),
-    Route(
-        "POST",
-        f"{_W}/knowledge-documents",
-        knowledge.create_knowledge_document,
-        "KnowledgeDocument",
-        201,
-        "NewKnowledgeDocument",
-    ),
-    Route(
-        "GET",
-        "/v1/knowledge-documents/{knowledgeDocumentId}",
-        knowledge.get_knowledge_document,
-        "KnowledgeDocument",
-    ),
-    Route(
-        "POST",
-        f"{_W}/content-idea-searches",
-        ideas.start_content_idea_search,
-        "ContentIdeaSearch",
-        202,
-        "NewContentIdeaSearch",
-    ),
-    Route("GET", _S, ideas.get_content_idea_search, "ContentIdeaSearch"),
-    Route("GET", f"{_S}/content-ideas", ideas.list_content_ideas, "page of ContentIdea", query=PAGING),
+    Route("GET", f"{_W}/{_D}", knowledge.list_knowledge_documents, "page of KnowledgeDocument", query=PAGING),
+    Route("POST", f"{_W}/{_D}", knowledge.create_knowledge_document, "KnowledgeDocument", 201, "NewKnowledgeDocument"),
+    Route("GET", f"/v1/{_D}/{{knowledgeDocumentId}}", knowledge.get_knowledge_document, "KnowledgeDocument"),
+    Route("POST", f"{_W}/{_S}", ideas.start_content_idea_search, "ContentIdeaSearch", 202, "NewContentIdeaSearch"),
+    Route("GET", _SEARCH, ideas.get_content_idea_search, "ContentIdeaSearch"),
+    Route("GET", f"{_SEARCH}/content-ideas", ideas.list_content_ideas, "page of ContentIdea", query=PAGING),
     Route("GET", "/v1/credit-usages", usages.list_credit_usages, "page of CreditUsage", query=("type", "q", *PAGING)),
 )
 
