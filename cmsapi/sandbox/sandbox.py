@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
@@ -14,7 +14,6 @@ from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.injector import FaultInjector
 from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
 from cmsapi.sandbox.interface.routes import ROUTES, Route
-from cmsapi.sandbox.page.examples import examples
 from cmsapi.sandbox.page.live_page import LivePage
 from cmsapi.sandbox.randomness import identifiers
 from cmsapi.sandbox.service.api_keys import ApiKeys
@@ -27,7 +26,7 @@ from cmsapi.sandbox.world.behaviour import Behaviour
 from cmsapi.sandbox.world.billing import Billing, Credits
 from cmsapi.sandbox.world.books import Books
 from cmsapi.sandbox.world.clock import Clock
-from cmsapi.sandbox.world.initial_data import populate
+from cmsapi.sandbox.world.initial_data import populate, populate_foreign
 from cmsapi.sandbox.world.jobs import Failures, Jobs
 from cmsapi.sandbox.world.store import Store
 from cmsapi.sandbox.world.world import World
@@ -103,19 +102,18 @@ class Sandbox(Controls):
             behaviour=behaviour,
             books=books,
         )
-        data = populate(world, keywords=keywords, contents=contents)
-        self.workspace_id: str = data.workspace_id
-        self.foreign_workspace_id: str = data.foreign_workspace_id
-        self.user_ids: tuple[str, ...] = data.user_ids
-        self.content_status_ids: tuple[str, ...] = data.content_status_ids
-        self.folder_ids: tuple[str, ...] = data.folder_ids
-        self.page_ids: tuple[str, ...] = data.page_ids
-        self.keyword_ids: tuple[str, ...] = data.keyword_ids
-        self.analyzed_keyword_ids: tuple[str, ...] = data.analyzed_keyword_ids
-        self.prompt_ids: tuple[str, ...] = data.prompt_ids
-        self.content_ids: tuple[str, ...] = data.content_ids
-        self.brand_voice_ids: tuple[str, ...] = data.brand_voice_ids
-        self.knowledge_document_ids: tuple[str, ...] = data.knowledge_document_ids
+        self.workspace_id: str = populate(world, keywords=keywords, contents=contents).id
+        self.user_ids: tuple[str, ...] = tuple(store.users)
+        self.content_status_ids: tuple[str, ...] = tuple(store.content_statuses)
+        self.folder_ids: tuple[str, ...] = tuple(store.folders)
+        self.page_ids: tuple[str, ...] = tuple(store.pages)
+        self.keyword_ids: tuple[str, ...] = tuple(each.id for each in store.keywords.values() if not each.analyzed)
+        self.analyzed_keyword_ids: tuple[str, ...] = tuple(each.id for each in store.keywords.values() if each.analyzed)
+        self.prompt_ids: tuple[str, ...] = tuple(store.prompts)
+        self.content_ids: tuple[str, ...] = tuple(store.contents)
+        self.brand_voice_ids: tuple[str, ...] = tuple(store.brand_voices)
+        self.knowledge_document_ids: tuple[str, ...] = tuple(store.knowledge_documents)
+        self.foreign_workspace_id: str = populate_foreign(world).id
         self.api_key: str = (
             identifiers.api_key(seed, "admin") if api_key is None else identifiers.checked_api_key(api_key)
         )
@@ -131,7 +129,6 @@ class Sandbox(Controls):
         keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
         service = Service(world, keys, self.routes, self.job_kinds)
         super().__init__(service, FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
-        self._examples = examples(data, {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key})
         self._exchange = Exchange(self._service, self._injector, identifiers.RequestIds(seed))
         self._serving = AsyncExitStack()
         self._home = f"https://sandbox-{next(_numbers)}.invalid"
@@ -163,10 +160,29 @@ class Sandbox(Controls):
         from cmsapi.sandbox.serving.server import listen  # aiohttp is imported only to serve
 
         self._clock.follow_wall_clock()
-        site = LivePage(self, self._service, self._injector, self._exchange.log, self._examples, host)
+        site = LivePage(self, self._service, self._injector, self._exchange.log, self._examples(), host)
         port = await self._serving.enter_async_context(listen(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url
+
+    def _examples(self) -> dict[str, Any]:
+        """Return values for the fields of the reference: API keys by label, and identifiers by parameter."""
+        identifiers = {
+            "workspaceId": (self.workspace_id,),
+            "folderId": self.folder_ids,
+            "contentId": self.content_ids,
+            "pageId": self.page_ids,
+            "keywordId": self.keyword_ids,
+            "promptId": self.prompt_ids,
+            "brandVoiceId": self.brand_voice_ids,
+            "knowledgeDocumentId": self.knowledge_document_ids,
+            "contentStatusId": self.content_status_ids,
+            "assignedToId": self.user_ids,
+        }
+        return {
+            "keys": {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key},
+            "values": {name: ids[0] for name, ids in identifiers.items() if ids},
+        }
 
     async def aclose(self) -> None:
         """Stop listening; `transport` still answers."""

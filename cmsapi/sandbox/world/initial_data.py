@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-import attrs
-
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import drafts
@@ -82,26 +80,8 @@ _GOODS = (
 _AUDIENCES = ("", "for beginners", "for women", "for men", "for kids", "for travel", "for work", "on a budget")
 
 
-@attrs.frozen(kw_only=True)
-class InitialData:
-    """The identifiers of the initial records."""
-
-    workspace_id: str
-    foreign_workspace_id: str
-    user_ids: tuple[str, ...]
-    content_status_ids: tuple[str, ...]
-    folder_ids: tuple[str, ...]
-    page_ids: tuple[str, ...]
-    keyword_ids: tuple[str, ...]
-    analyzed_keyword_ids: tuple[str, ...]
-    prompt_ids: tuple[str, ...]
-    content_ids: tuple[str, ...]
-    brand_voice_ids: tuple[str, ...]
-    knowledge_document_ids: tuple[str, ...]
-
-
-def populate(world: World, *, keywords: int, contents: int) -> InitialData:
-    """Add the initial records to a new world.
+def populate(world: World, *, keywords: int, contents: int) -> Workspace:
+    """Add the organisation of the API keys to a new world, and return its workspace.
 
     Args:
         world: The new world.
@@ -111,41 +91,30 @@ def populate(world: World, *, keywords: int, contents: int) -> InitialData:
     workspace, users = _company(world, "Northwind", _PEOPLE)
     statuses = _statuses(world, workspace)
     folders = _folders(world, workspace)
-    voices = _brand_voices(world, workspace)
-    documents = _knowledge(world, workspace)
+    _brand_voices(world, workspace)
+    _knowledge(world, workspace)
     phrases = _phrases()
     # The given balances are those of the present, so the credits of past analyses are added first.
     world.billing.balances.add(ANALYSIS, max(1, contents))
     ready = [_analyzed_page(world, workspace, users[0], next(phrases)) for _ in range(max(1, contents))]
-    prompts = [_prompt(world, keyword) for keyword in ready]
-    drafts_ = [
-        _content(world, keyword, users, statuses, folders, index) for index, keyword in enumerate(ready[:contents])
-    ]
-    fresh: list[Keyword] = []
-    while len(fresh) < keywords:
+    for keyword in ready:
+        _prompt(world, keyword)
+    for index, keyword in enumerate(ready[:contents]):
+        _content(world, keyword, users, statuses, folders, index)
+    for first in range(0, keywords, KEYWORDS_PER_PAGE):
         page = _page(world, workspace)
-        room = min(KEYWORDS_PER_PAGE, keywords - len(fresh))
-        fresh += [_keyword(world, page, next(phrases)) for _ in range(room)]
-    pages = tuple(world.store.pages)
-    foreign, _ = _company(world, "Southgale", (("Finn", "Ito", "Owner", "Admin", "owner"),))
-    _statuses(world, foreign)
-    _folders(world, foreign)
-    foreign_keyword = _analyzed_page(world, foreign, None, "private plans")
-    _content(world, foreign_keyword, [], [], [], 0)
-    return InitialData(
-        workspace_id=workspace.id,
-        foreign_workspace_id=foreign.id,
-        user_ids=tuple(user.id for user in users),
-        content_status_ids=tuple(status.id for status in statuses),
-        folder_ids=tuple(folder.id for folder in folders),
-        page_ids=pages,
-        keyword_ids=tuple(keyword.id for keyword in fresh),
-        analyzed_keyword_ids=tuple(keyword.id for keyword in ready),
-        prompt_ids=tuple(prompt.id for prompt in prompts),
-        content_ids=tuple(content.id for content in drafts_),
-        brand_voice_ids=tuple(voice.id for voice in voices),
-        knowledge_document_ids=tuple(document.id for document in documents),
-    )
+        for _ in range(min(KEYWORDS_PER_PAGE, keywords - first)):
+            _keyword(world, page, next(phrases))
+    return workspace
+
+
+def populate_foreign(world: World) -> Workspace:
+    """Add a second organisation, whose data no key may see, and return its workspace."""
+    workspace, _ = _company(world, "Southgale", (("Finn", "Ito", "Owner", "Admin", "owner"),))
+    _statuses(world, workspace)
+    _folders(world, workspace)
+    _content(world, _analyzed_page(world, workspace, None, "private plans"), [], [], [], 0)
+    return workspace
 
 
 def _phrases() -> Iterator[str]:
@@ -214,18 +183,16 @@ def _folders(world: World, workspace: Workspace) -> list[Folder]:
     return folders
 
 
-def _brand_voices(world: World, workspace: Workspace) -> list[BrandVoice]:
-    voices = [
-        BrandVoice(world.store.new_id("bvc"), workspace.id, *described, FIRST_MOMENT - (200 - index) * DAY)
-        for index, described in enumerate(_VOICES)
-    ]
-    world.store.brand_voices.update((voice.id, voice) for voice in voices)
-    return voices
+def _brand_voices(world: World, workspace: Workspace) -> None:
+    for index, described in enumerate(_VOICES):
+        created = FIRST_MOMENT - (200 - index) * DAY
+        voice = BrandVoice(world.store.new_id("bvc"), workspace.id, *described, created)
+        world.store.brand_voices[voice.id] = voice
 
 
-def _knowledge(world: World, workspace: Workspace) -> list[KnowledgeDocument]:
-    documents = [
-        KnowledgeDocument(
+def _knowledge(world: World, workspace: Workspace) -> None:
+    for index, (name, type_) in enumerate((("Tone", "text"), ("About us", "url"), ("Size chart", "file"))):
+        document = KnowledgeDocument(
             id=world.store.new_id("kdo"),
             workspace_id=workspace.id,
             name=name,
@@ -235,10 +202,7 @@ def _knowledge(world: World, workspace: Workspace) -> list[KnowledgeDocument]:
             summary=f"What to know about {name.lower()}.",
             url=f"{workspace.website_url}/about" if type_ == "url" else None,
         )
-        for index, (name, type_) in enumerate((("Tone", "text"), ("About us", "url"), ("Size chart", "file")))
-    ]
-    world.store.knowledge_documents.update((document.id, document) for document in documents)
-    return documents
+        world.store.knowledge_documents[document.id] = document
 
 
 def _page(world: World, workspace: Workspace, slug: str = "") -> Page:
@@ -262,12 +226,11 @@ def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phras
     return keyword
 
 
-def _prompt(world: World, keyword: Keyword) -> Prompt:
+def _prompt(world: World, keyword: Keyword) -> None:
     store = world.store
     text = f"What are the {keyword.keyword}?"
     prompt = Prompt(store.new_id("prm"), keyword.workspace_id, keyword.id, text, keyword.created_at + 2 * DAY)
     store.prompts[prompt.id] = prompt
-    return prompt
 
 
 def _content(
@@ -277,7 +240,7 @@ def _content(
     statuses: list[ContentStatus],
     folders: list[Folder],
     index: int,
-) -> Content:
+) -> None:
     store, id_ = world.store, world.store.new_id("cnt")
     created = FIRST_MOMENT - 60 * DAY + len(store.contents)
     content = Content(id_, keyword.workspace_id, keyword.page_id, keyword.keyword.capitalize(), created, created)
@@ -294,4 +257,3 @@ def _content(
         drafts.write_body(world, content, body if index % 2 else "", author.id, created + DAY)
     content.version = 1
     store.contents[id_] = content
-    return content
