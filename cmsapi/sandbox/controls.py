@@ -84,7 +84,7 @@ class Controls:
     def pause(self, seconds: float) -> None:
         """Let no job make progress from now on for some seconds; the service answers all the same.
 
-        The running jobs end so much later, and those launched meanwhile begin after it.
+        The running jobs end later by the pause, and those launched during it begin after it.
 
         Raises:
             ValueError: The number of seconds is negative.
@@ -128,13 +128,13 @@ class Controls:
         content_ideas_searches: int | None = None,
     ) -> None:
         """Set some of the balances."""
-        for name, balance in (
-            ("analysis", analysis),
-            ("ai_writing", ai_writing),
-            ("content_ideas_searches", content_ideas_searches),
-        ):
-            if balance is not None:
-                setattr(self._world.billing.balances, name, balance)
+        balances = self._world.billing.balances
+        if analysis is not None:
+            balances.analysis = analysis
+        if ai_writing is not None:
+            balances.ai_writing = ai_writing
+        if content_ideas_searches is not None:
+            balances.content_ideas_searches = content_ideas_searches
 
     def add_fault(self, fault: Fault) -> None:
         """Add a fault that strikes from now on, before the existing ones."""
@@ -167,7 +167,7 @@ class Controls:
     def supersede_generation(self, content_id: str) -> str:
         """Discard the current generation and launch another, as a colleague; return the identifier of the new one."""
         content = self._content(content_id)
-        self._world.leave_state(content)
+        self._world.keep_state(content)
         self._world.drop_job(content.id)
         content.generation = None
         colleague = self._world.store.users[self._colleague_id]

@@ -29,7 +29,7 @@ def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, am
 
 def end(world: World, record: Keyword | Prompt, job: Job) -> None:
     """Write the outcome of an analysis and the moment of its end to the record."""
-    world.leave_state(record, job)
+    world.keep_state(record, job)
     record.analysis_status = job.outcome
     succeeded = job.outcome == jobs.SUCCESS
     record.analyzed = record.analyzed or succeeded

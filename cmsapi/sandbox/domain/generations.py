@@ -77,7 +77,7 @@ def complete(world: World, job: Job) -> None:
     """End the job of a generation: in review, or failed."""
     content = world.store.contents[job.target_id]
     generation = cast("Generation", content.generation)  # a generation's job has a generation
-    world.leave_state(content, job)
+    world.keep_state(content, job)
     if job.outcome == jobs.FAILED:
         content.generation = attrs.evolve(generation, word=world.behaviour.generation_failed)
         return
@@ -95,7 +95,7 @@ def confirm(world: World, content: Content, user_id: str) -> None:
         Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
-    world.leave_state(content)
+    world.keep_state(content)
     content.generation = attrs.evolve(generation, word=world.behaviour.applied)
     drafts.write_body(world, content, generation.html, user_id, world.now)
 
@@ -107,7 +107,7 @@ def cancel(world: World, content: Content) -> None:
         Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
-    world.leave_state(content)
+    world.keep_state(content)
     content.generation = attrs.evolve(generation, word=world.behaviour.discarded)
 
 

@@ -42,7 +42,7 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
-    world.leave_absence(record)
+    world.keep_absence(record)
     world.jobs.launch(KIND, record.id, world.clock.seconds())
     call.target_id = record.id
     return _show(world, world.present(record))
@@ -56,7 +56,7 @@ def get_knowledge_document(call: Call) -> Document:
 def complete(world: World, job: Job) -> None:
     """End the processing of a document and write its summary."""
     record = world.store.knowledge_documents[job.target_id]
-    world.leave_state(record, job)
+    world.keep_state(record, job)
     record.status = job.outcome
     if job.outcome == jobs.SUCCESS and record.summary is None:
         record.summary = f"What {record.url} says about {record.name}."[:SUMMARY_LENGTH]

@@ -15,11 +15,11 @@ from cmsapi.sandbox.randomness.seeded import seeded_random
 
 @attrs.define
 class _Rule:
-    """A fault, the generator of its chance, and the number of requests left to break."""
+    """A fault, the generator of its chance, and the number of requests that it will still break."""
 
     fault: Fault
     rng: random.Random
-    left: int | None
+    remaining: int | None
 
 
 class FaultInjector:
@@ -42,8 +42,8 @@ class FaultInjector:
 
     @property
     def pending(self) -> list[tuple[Fault, int | None]]:
-        """The faults that may still strike, each with the number of requests left to break; None for all that match."""
-        return [(rule.fault, rule.left) for rule in self._rules if rule.left != 0]
+        """The faults that may still strike, and how many requests each will break: None for all that match."""
+        return [(rule.fault, rule.remaining) for rule in self._rules if rule.remaining != 0]
 
     def add(self, fault: Fault) -> None:
         """Add a fault that strikes from now on, before the existing ones."""
@@ -72,11 +72,11 @@ class FaultInjector:
         since = self._since(at)
         for rule in self._rules:
             begin, end = rule.fault.between
-            if rule.left == 0 or not begin <= since < end:
+            if rule.remaining == 0 or not begin <= since < end:
                 continue
             matches = fnmatch.fnmatchcase(f"{method} {path}", rule.fault.match)
             if matches and rule.rng.random() < rule.fault.probability:
-                rule.left = None if rule.left is None else rule.left - 1
+                rule.remaining = None if rule.remaining is None else rule.remaining - 1
                 self.struck[rule.fault.kind] += 1
                 return rule.fault
         return None

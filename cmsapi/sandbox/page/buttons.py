@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.rules import Fault
 from cmsapi.sandbox.messages import bodies
 from cmsapi.sandbox.messages.answers import JSON
-from cmsapi.sandbox.messages.shapes import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
+from cmsapi.sandbox.messages.shapes import COUNT, FILLED, Schema, nullable, shape
 from cmsapi.sandbox.world.refusal import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from cmsapi.sandbox.controls import Controls
-
-Button = tuple["Callable[[Controls, dict[str, Any]], object]", Schema]
 
 FAULTS: Mapping[str, Mapping[str, Any]] = {
     "503": {"status": 503},
@@ -29,47 +24,27 @@ FAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def finish(controls: Controls, body: dict[str, Any]) -> None:
-    """End a running job."""
-    controls.finish(body["target_id"], "failed" if body["failed"] else "success")
-
-
-def decide(controls: Controls, body: dict[str, Any]) -> None:
-    """Confirm or cancel the generation in review, as a colleague."""
-    decision = controls.confirm_elsewhere if body["confirm"] else controls.cancel_elsewhere
-    decision(body["target_id"])
-
-
-def credit(controls: Controls, body: dict[str, Any]) -> None:
-    """Set credit balances."""
-    controls.set_credits(**body)
-
-
-def fault(controls: Controls, body: dict[str, Any]) -> None:
-    """Add a fault."""
-    name = body["name"]
+def _add_fault(controls: Controls, *, name: str, match: str, times: int | None) -> None:
     if name not in FAULTS:
         raise Refusal(422, f"name: must be one of {', '.join(FAULTS)}")
-    if body["times"] is not None and body["times"] < 1:
+    if times is not None and times < 1:
         raise Refusal(422, "times: must be at least 1, or null for every request")
-    controls.add_fault(Fault(match=body["match"], times=body["times"], **FAULTS[name]))
+    controls.add_fault(Fault(match=match, times=times, **FAULTS[name]))
 
 
-def clear_faults(controls: Controls, body: dict[str, Any]) -> None:
-    """Remove all faults."""
-    controls.clear_faults()
-
-
-def _body(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+def _arguments(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
     return shape(required, optional=optional, additionalProperties=False)
 
 
-_BUTTONS: Mapping[str, Button] = {
-    "finish": (finish, _body({"target_id": FILLED, "failed": BOOLEAN})),
-    "decide": (decide, _body({"target_id": FILLED, "confirm": BOOLEAN})),
-    "credit": (credit, _body({}, dict.fromkeys(("analysis", "ai_writing", "content_ideas_searches"), COUNT))),
-    "fault": (fault, _body({"name": FILLED, "match": FILLED, "times": nullable(COUNT)})),
-    "clear_faults": (clear_faults, _body({})),
+_BALANCES = ("analysis", "ai_writing", "content_ideas_searches")
+# The function of each button, and the schema of its arguments.
+_BUTTONS: Mapping[str, tuple[Callable[..., object], Schema]] = {
+    "finish": (Controls.finish, _arguments({"target_id": FILLED, "outcome": FILLED})),
+    "confirm": (Controls.confirm_elsewhere, _arguments({"content_id": FILLED})),
+    "cancel": (Controls.cancel_elsewhere, _arguments({"content_id": FILLED})),
+    "credit": (Controls.set_credits, _arguments({}, dict.fromkeys(_BALANCES, COUNT))),
+    "fault": (_add_fault, _arguments({"name": FILLED, "match": FILLED, "times": nullable(COUNT)})),
+    "clear_faults": (Controls.clear_faults, _arguments({})),
 }
 
 
@@ -87,10 +62,10 @@ def press(controls: Controls, name: str, body: bytes) -> None:
     if name not in _BUTTONS:
         raise Refusal(404, f"{name}: no such button")
     button, schema = _BUTTONS[name]
-    value = bodies.parse(body, JSON)  # the guard has checked the type
-    bodies.check(schema, value)
+    arguments = bodies.parse(body, JSON)  # the guard has checked the type
+    bodies.check(schema, arguments)
     try:
-        button(controls, value)
+        button(controls, **arguments)
     except ValueError as error:
         raise Refusal(422, str(error)) from None
     except KeyError as error:

@@ -7,10 +7,14 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from cmsapi.sandbox.domain import generations
 from cmsapi.sandbox.service import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cmsapi.sandbox.faults.injector import FaultInjector
     from cmsapi.sandbox.service.api_keys import ApiKey
     from cmsapi.sandbox.service.ledger import Ledger
@@ -45,12 +49,10 @@ def overview(service: Service, injector: FaultInjector, seen: int = 0) -> dict[s
         "by_second": _bars(ledger, at, limits.SECOND),
         "by_minute": _bars(ledger, at, _MINUTE),
         "jobs": _jobs(world, at),
-        "credits": {
-            "analysis": world.billing.balances.analysis,
-            "ai_writing": world.billing.balances.ai_writing,
-            "content_ideas_searches": world.billing.balances.content_ideas_searches,
-        },
-        "faults": [{"kind": rule.kind, "match": rule.match, "left": left} for rule, left in injector.pending],
+        "credits": attrs.asdict(world.billing.balances),
+        "faults": [
+            {"kind": fault.kind, "match": fault.match, "remaining": remaining} for fault, remaining in injector.pending
+        ],
         "struck": dict(injector.struck),
         "ledger": {
             "first": first,
@@ -133,14 +135,13 @@ def _word(world: World, job: Job, at: float, is_latest: bool) -> str:
 
 def _title(world: World, job: Job) -> str:
     store = world.store
-    if keyword := store.keywords.get(job.target_id):
-        return keyword.keyword
-    if prompt := store.prompts.get(job.target_id):
-        return prompt.prompt
-    if search := store.idea_searches.get(job.target_id):
-        return search.keyword
-    if content := store.contents.get(job.target_id):
-        return content.title
-    if knowledge := store.knowledge_documents.get(job.target_id):
-        return knowledge.name
-    return "deleted"
+    titles: tuple[tuple[Mapping[str, object], str], ...] = (
+        (store.keywords, "keyword"),
+        (store.prompts, "prompt"),
+        (store.idea_searches, "keyword"),
+        (store.contents, "title"),
+        (store.knowledge_documents, "name"),
+    )
+    return next(
+        (getattr(records[job.target_id], name) for records, name in titles if job.target_id in records), "deleted"
+    )

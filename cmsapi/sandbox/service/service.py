@@ -101,9 +101,9 @@ class Service:
     def complete_due_jobs(self, at: float) -> None:
         """Apply the ends that the clock has passed, and what is to be booked, in order, each with its own moment."""
         for job in self.world.jobs.due(at):
-            self.world.bookkeeper.settle(job.ends_at)
+            self.world.bookkeeper.book_due(job.ends_at)
             self.complete_job(job)
-        self.world.bookkeeper.settle(at)
+        self.world.bookkeeper.book_due(at)
 
     def complete_job(self, job: Job) -> None:
         """Apply the end of one job."""

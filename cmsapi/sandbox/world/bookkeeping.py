@@ -87,7 +87,7 @@ class Bookkeeper:
         elif self._books.booked_after == "end":
             self._book(job.purchase, at)
 
-    def settle(self, at: float) -> None:
+    def book_due(self, at: float) -> None:
         """Book what is due by now."""
         while self.next_due <= at:
             due, _, book = heapq.heappop(self._due)

@@ -1,4 +1,4 @@
-"""The states that records have left, for reads from a replica that lags behind."""
+"""The past states of records, for reads from a replica that lags behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Seen(Generic[Record]):
 
 
 @attrs.frozen
-class _Left:
+class _PastState:
     """A state that a record had until a moment; without a record it did not exist yet."""
 
     until: float
@@ -47,7 +47,7 @@ class _Left:
 
 
 class History:
-    """Keep each state that a record leaves, as long as a read may show it.
+    """Keep each past state of a record, as long as a read may show it.
 
     Args:
         lag: Seconds by which the slowest read is behind.
@@ -55,9 +55,9 @@ class History:
 
     def __init__(self, lag: float) -> None:
         self._lag = lag
-        self._left: dict[str, list[_Left]] = {}
+        self._past: dict[str, list[_PastState]] = {}
 
-    def leave(self, id_: str, record: Identified | None, job: Job | None, at: float) -> None:
+    def keep(self, id_: str, record: Identified | None, job: Job | None, at: float) -> None:
         """Keep the state that a record has until now.
 
         Args:
@@ -67,9 +67,9 @@ class History:
             at: Moment of the change, in seconds of the sandbox's clock.
         """
         if self._lag > 0:
-            states = self._left.setdefault(id_, [])
+            states = self._past.setdefault(id_, [])
             del states[: bisect_right(states, at - self._lag, key=attrgetter("until"))]
-            states.append(_Left(at, copy(record), job))
+            states.append(_PastState(at, copy(record), job))
 
     def seen(self, record: Record, job: Job | None, at: float) -> Seen[Record] | None:
         """Return a record as it was at a moment; None if it did not exist.
@@ -79,9 +79,9 @@ class History:
             job: The job that runs on it now.
             at: The moment, in seconds of the sandbox's clock.
         """
-        states = self._left.get(record.id, ())
+        states = self._past.get(record.id, ())
         place = bisect_right(states, at, key=attrgetter("until"))
         if place == len(states):
             return Seen(record, job, at)
-        left = states[place]
-        return None if left.record is None else Seen(cast("Record", left.record), left.job, at)
+        past = states[place]
+        return None if past.record is None else Seen(cast("Record", past.record), past.job, at)

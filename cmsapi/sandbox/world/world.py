@@ -89,7 +89,7 @@ class World:
         """Return a record as it is now."""
         return Seen(record, self.jobs.running.get(record.id), self.clock.seconds())
 
-    def leave_state(self, record: Identified, job: Job | None = None) -> None:
+    def keep_state(self, record: Identified, job: Job | None = None) -> None:
         """Keep the state of a record that is about to change.
 
         Args:
@@ -97,13 +97,13 @@ class World:
             job: The job that has ended and changes it; None if it changes now.
         """
         if job is None:
-            self._history.leave(record.id, record, self.jobs.running.get(record.id), self.clock.seconds())
+            self._history.keep(record.id, record, self.jobs.running.get(record.id), self.clock.seconds())
         else:
-            self._history.leave(record.id, record, job, job.ends_at)
+            self._history.keep(record.id, record, job, job.ends_at)
 
-    def leave_absence(self, record: Identified) -> None:
+    def keep_absence(self, record: Identified) -> None:
         """Keep that a new record did not exist until now."""
-        self._history.leave(record.id, None, None, self.clock.seconds())
+        self._history.keep(record.id, None, None, self.clock.seconds())
 
     def add_page(self, workspace_id: str, url: str | None, created_at: float) -> Page:
         """Add a page to a workspace; it was never crawled."""
@@ -145,7 +145,7 @@ class World:
         if target.id in self.jobs.running:
             raise Refusal(self.behaviour.refused_launch, f"already running on {target.id}")
         self.check_credits(purchase)
-        self.leave_state(target)
+        self.keep_state(target)
         job = self.jobs.launch(kind, target.id, self.clock.seconds(), purchase)
         self.bookkeeper.launched(job)
         return job

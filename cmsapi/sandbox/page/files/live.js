@@ -113,16 +113,15 @@ function drawJobs() {
       const phase = job.done ? job.word : "open";
       if (row.dataset.phase === phase) return;
       row.dataset.phase = phase;
-      const target = { target_id: job.target_id };
       const made = [];
       if (!job.done) {
         const generates = job.kind === "generation";
         const [good, what] = generates ? ["Put in review", "End the generation: the article then waits for a decision"] : ["Complete", "End the job with a result"];
-        made.push(jobButton(good, job.title, what, "finish", { ...target, failed: false }));
-        made.push(jobButton("Fail", job.title, "End the job without a result", "finish", { ...target, failed: true }));
+        made.push(jobButton(good, job.title, what, "finish", { target_id: job.target_id, outcome: "success" }));
+        made.push(jobButton("Fail", job.title, "End the job without a result", "finish", { target_id: job.target_id, outcome: "failed" }));
       } else if (job.word === "review") {
-        made.push(jobButton("Confirm", job.title, "Accept the article, as a colleague would", "decide", { ...target, confirm: true }));
-        made.push(jobButton("Discard", job.title, "Reject the article, as a colleague would", "decide", { ...target, confirm: false }));
+        made.push(jobButton("Confirm", job.title, "Accept the article, as a colleague would", "confirm", { content_id: job.target_id }));
+        made.push(jobButton("Discard", job.title, "Reject the article, as a colleague would", "cancel", { content_id: job.target_id }));
       }
       const focused = buttons.contains(document.activeElement);
       buttons.firstElementChild.replaceChildren(...made);
@@ -142,9 +141,9 @@ function faultLine(kind, note, title) {
 
 function drawFaults(faults, struck) {
   const none = () => element("li", {}, element("span", { class: "quiet" }, "none"));
-  const waiting = faults.map(({ kind, match, left }) => {
+  const waiting = faults.map(({ kind, match, remaining }) => {
     const requests = MATCHES[match] ?? match;
-    return faultLine(kind, left === null ? `all: ${requests}` : `${count.format(left)} of ${requests}`, `Requests that match ${match}`);
+    return faultLine(kind, remaining === null ? `all: ${requests}` : `${count.format(remaining)} of ${requests}`, `Requests that match ${match}`);
   });
   $("faults").replaceChildren(...(waiting.length ? waiting : [none()]));
   const done = Object.entries(struck).map(([kind, number]) => faultLine(kind, count.format(number), "Requests that it has broken"));

@@ -255,14 +255,15 @@ async def test_buttons_end_jobs(box: Sandbox, browser: aiohttp.ClientSession, cl
         await client.keywords.analyze(target)
     for target in (content, second):
         await client.contents.generate(target)
-    for target, failed in ((keyword, False), (other, True), (content, False), (second, False)):
-        assert await press(browser, "finish", target_id=target, failed=failed) == (200, "")
+    for target, outcome in ((keyword, "success"), (other, "failed"), (content, "success"), (second, "success")):
+        assert await press(browser, "finish", target_id=target, outcome=outcome) == (200, "")
     assert (await state(browser))["jobs"]["words"] == {"success": 1, "failed": 1, "review": 2}
-    assert (409, f"no job is running on {keyword}") == await press(browser, "finish", target_id=keyword, failed=False)
-    assert await press(browser, "decide", target_id=content, confirm=True) == (200, "")
-    assert await press(browser, "decide", target_id=second, confirm=False) == (200, "")
-    assert (await press(browser, "decide", target_id=second, confirm=False))[0] == 409
-    assert (await press(browser, "decide", target_id="cnt_unknown", confirm=False))[0] == 404
+    late = await press(browser, "finish", target_id=keyword, outcome="success")
+    assert late == (409, f"no job is running on {keyword}")
+    assert await press(browser, "confirm", content_id=content) == (200, "")
+    assert await press(browser, "cancel", content_id=second) == (200, "")
+    assert (await press(browser, "cancel", content_id=second))[0] == 409
+    assert (await press(browser, "cancel", content_id="cnt_unknown"))[0] == 404
     words = {row["target_id"]: row["word"] for row in (await state(browser))["jobs"]["rows"]}
     assert (words[keyword], words[other]) == ("success", "failed")
     assert "review" not in words.values()
@@ -288,7 +289,7 @@ async def test_buttons_break_requests(box: Sandbox, browser: aiohttp.ClientSessi
             statuses.append(answer.status)
     assert statuses == [503, 429, 429]
     waiting = (await state(browser))["faults"]
-    assert waiting == [{"kind": "429 with Retry-After", "match": "GET /v1/me", "left": None}]
+    assert waiting == [{"kind": "429 with Retry-After", "match": "GET /v1/me", "remaining": None}]
     assert await press(browser, "clear_faults") == (200, "")
     async with browser.get("/v1/me", headers=headers) as answer:
         assert answer.status == 200
@@ -303,7 +304,7 @@ async def test_buttons_break_requests(box: Sandbox, browser: aiohttp.ClientSessi
         ("fault", {"name": "503", "match": 5, "times": 1}, 422, "match: must be string"),
         ("credit", {"analysis": -1}, 422, "analysis"),
         ("credit", {"gold": 1}, 422, "gold: unknown property"),
-        ("finish", {"target_id": "kwd_x"}, 422, "failed: is required"),
+        ("finish", {"target_id": "kwd_x"}, 422, "outcome: is required"),
         ("dance", {}, 404, "dance: no such button"),
     ],
 )
