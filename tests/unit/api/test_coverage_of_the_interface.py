@@ -48,22 +48,6 @@ def test_each_path_begins_with_the_version() -> None:
     assert all(operation.path.startswith("/v1/") for operation in OPERATIONS.values())
 
 
-def test_only_reads_and_scores_are_safe_and_only_launches_cost() -> None:
-    """What may be repeated follows from what an operation does."""
-    replay = {name: operation.replay.name for name, operation in OPERATIONS.items()}
-    assert {name for name, word in replay.items() if word == "COSTS_CREDIT"} == {
-        "analyze_keyword",
-        "analyze_prompt",
-        "start_content_idea_search",
-        "generate_content",
-    }
-    scores = {"score_keyword", "score_prompt"}
-    assert {name for name, word in replay.items() if word == "SAFE"} == scores | {
-        name for name, operation in OPERATIONS.items() if operation.method == "GET"
-    }
-    assert all(word == "IDEMPOTENT" for name, word in replay.items() if OPERATIONS[name].method in ("DELETE", "PATCH"))
-
-
 @pytest.mark.looptime
 async def test_every_operation_has_a_method_that_calls_it(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """Walking through all methods of a client leaves every operation of the table in the ledger, successful."""

@@ -21,11 +21,6 @@ def test_replay_classes_follow_from_the_method_and_the_price() -> None:
         assert name == operation.name
 
 
-def test_routes_are_distinct() -> None:
-    """No two operations share a route."""
-    assert len({operation.route for operation in OPERATIONS.values()}) == len(OPERATIONS)
-
-
 def test_guesses_tell_how_to_replace_them() -> None:
     """An assumed route has a hint that works; a stated one has none."""
     for name, operation in OPERATIONS.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import pytest
@@ -16,8 +16,6 @@ from cmsapi.sandbox import Sandbox
 pytestmark = pytest.mark.looptime
 
 Call = Callable[[cmsapi.Client], Awaitable[Any]]
-
-NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001  the mistake that is tested
 
 
 async def first(stream: Any) -> Any:
@@ -47,10 +45,6 @@ WRONG: list[tuple[str, Call]] = [
     ("title", lambda c: c.contents.create("w", "\ud800")),
     ("html", lambda c: c.contents.create("w", "t", html=b"<p>")),  # type: ignore[arg-type]
     ("meta_description", lambda c: c.contents.create("w", "t", meta_description=7)),  # type: ignore[arg-type]
-    ("due_date", lambda c: c.contents.create("w", "t", due_date=NAIVE)),
-    ("due_date", lambda c: c.contents.create("w", "t", due_date=7)),  # type: ignore[arg-type]
-    ("due_date", lambda c: c.contents.create("w", "t", due_date="tomorrow")),
-    ("due_date", lambda c: c.contents.create("w", "t", due_date="2026-05-01T12:00:00")),
     ("due_date", lambda c: c.contents.create("w", "t", due_date="")),
     ("content_score", lambda c: c.contents.list("w", content_score=101)),
     ("content_score_min", lambda c: c.contents.list("w", content_score_min=-1)),
@@ -62,20 +56,15 @@ WRONG: list[tuple[str, Call]] = [
     ("content_status_id", lambda c: c.contents.list("w", content_status_id=["a", None])),  # type: ignore[list-item]
     ("content_id", lambda c: c.contents.get("..")),
     ("version", lambda c: c.contents.update("c", -1, title="t")),
-    ("version", lambda c: c.contents.update("c", None, title="t")),
     ("changes", lambda c: c.contents.update("c", 1)),
-    ("title", lambda c: c.contents.update("c", 1, title=None)),  # type: ignore[arg-type]
     ("title", lambda c: c.contents.update("c", 1, title="x" * 256)),
-    ("due_date", lambda c: c.contents.update("c", 1, due_date=NAIVE)),
     ("due_date", lambda c: c.contents.update("c", 1, due_date="2026-02-29")),
     ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),  # type: ignore[arg-type]
-    ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),  # type: ignore[call-arg]
     ("version", lambda c: c.contents.create("w", "t", version=1)),  # type: ignore[call-arg]
     ("attempts", lambda c: c.contents.edit("c", lambda _: {}, attempts=0)),
     ("change", lambda c: c.contents.edit("c", {"title": "t"})),  # type: ignore[arg-type]
     ("url", lambda c: c.contents.publish("c", url=7)),  # type: ignore[arg-type]
     ("content_id", lambda c: c.contents.delete("")),
-    ("content_id", lambda c: c.contents.generate("")),
     ("content_id", lambda c: c.contents.generate("")),
     ("settings", lambda c: c.contents.generate("c", {"brandVoiceId": "b"})),  # type: ignore[arg-type]
     ("settings", lambda c: c.contents.generate("c", GenerationSettings(custom_instructions="\ud800"))),
@@ -117,10 +106,8 @@ WRONG: list[tuple[str, Call]] = [
     ("type", lambda c: c.credit_usages.list(7)),  # type: ignore[arg-type]
     ("page", lambda c: c.credit_usages.list(page=0)),
     ("q", lambda c: c.credit_usages.list("analysis", q=7)),  # type: ignore[arg-type]
-    ("since", lambda c: c.credit_usages.report(since=NAIVE)),
     ("since", lambda c: c.credit_usages.report(since="January")),
     ("since", lambda c: c.credit_usages.report(since=date(2026, 1, 2), until=date(2026, 1, 1))),
-    ("until", lambda c: c.credit_usages.report(until=7)),  # type: ignore[arg-type]
     ("limit", lambda c: first(c.credit_usages.list(limit=0))),
     ("limit", lambda c: c.users.list(limit=10**5000)),
     ("page", lambda c: c.users.list(page=2**63)),

@@ -54,11 +54,3 @@ async def test_deleting_a_folder_keeps_what_is_inside(where: str) -> None:
     assert {None} == {(await call.get(f"/v1/contents/{id_}"))["folder"] for id_ in inside}
     assert (None if where == "top_level" else top) == (await folders(call))[deep]["parentFolderId"]
     assert (await call("DELETE", f"/v1/folders/{middle}")).status == 404
-
-
-async def test_a_deletion_may_have_no_body() -> None:
-    """A deletion is a 204 without a body with that setting."""
-    box = Sandbox(behaviour=Behaviour(deletion="empty"))
-    answer = await Caller(box)("DELETE", f"/v1/folders/{box.folder_ids[0]}")
-    assert (answer.status, answer.body) == (204, b"")
-    assert "X-RateLimit-Limit" in answer.headers
