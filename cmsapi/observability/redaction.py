@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 
-# So much of a key tells which one it is.
+# As many characters of a key, at either end, tell which one it is.
 _TRACE = 10
 _WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 

@@ -108,16 +108,16 @@ class FolderTree(Page[Folder]):
     def _repr_html_(self) -> str:
         parts = [f"<p>{len(self)} folders</p>"]
         # An own stack: nothing bounds how deep folders nest.
-        left: list[Folder | None] = list(reversed(self.roots))
+        unwritten: list[Folder | None] = list(reversed(self.roots))
         parts.append("<ul>")
-        while left:
-            folder = left.pop()
+        while unwritten:
+            folder = unwritten.pop()
             if folder is None:
                 parts.append("</ul></li>")
                 continue
             label = f"{markup.brief(folder.name or folder.id)} ({folder.nb_associated_contents})"
             parts.append(f"<li>{markup.text(label)}<ul>")
-            left += [None, *reversed(self.children(folder.id))]
+            unwritten += [None, *reversed(self.children(folder.id))]
         return "".join([*parts, "</ul>"])
 
 
@@ -129,12 +129,12 @@ def _parents(by_id: dict[str, Folder]) -> dict[str, str]:
         if folder.parent_folder_id is not None and folder.parent_folder_id in by_id
     }
     order = {id_: place for place, id_ in enumerate(by_id)}
-    settled: set[str] = set()
+    visited: set[str] = set()
     for start in by_id:
         way: list[str] = []
         here: str | None = start
-        while here is not None and here not in settled:
-            settled.add(here)
+        while here is not None and here not in visited:
+            visited.add(here)
             way.append(here)
             here = parents.get(here)
         if here in way:

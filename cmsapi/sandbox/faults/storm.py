@@ -53,14 +53,17 @@ def _probability(rng: random.Random) -> float:
     return rng.choice((0.05, 0.2, 0.5))
 
 
+def _lasting(rng: random.Random, lasts: float, **fault: Any) -> Fault:
+    """Let a fault strike for some time, with some chance."""
+    return Fault(times=None, probability=_probability(rng), between=_period(rng, lasts), **fault)
+
+
 def _failure(rng: random.Random, lasts: float) -> Fault:
-    status, when = rng.choice((500, 502, 503)), rng.choice(_SIDES)
-    return Fault(status=status, when=when, times=None, probability=_probability(rng), between=_period(rng, lasts))
+    return _lasting(rng, lasts, status=rng.choice((500, 502, 503)), when=rng.choice(_SIDES))
 
 
 def _drop(rng: random.Random, lasts: float) -> Fault:
-    when = rng.choice(_PLACES)
-    return Fault(drop=True, when=when, times=None, probability=_probability(rng), between=_period(rng, lasts))
+    return _lasting(rng, lasts, drop=True, when=rng.choice(_PLACES))
 
 
 def _burst(rng: random.Random, lasts: float) -> Fault:
@@ -71,18 +74,11 @@ def _burst(rng: random.Random, lasts: float) -> Fault:
 
 
 def _spoiled(rng: random.Random, lasts: float) -> Fault:
-    spoil = rng.choice(_SPOILED)
-    return Fault(spoil=spoil, times=None, probability=_probability(rng), between=_period(rng, lasts))
+    return _lasting(rng, lasts, spoil=rng.choice(_SPOILED))
 
 
 def _wrong_status(rng: random.Random, lasts: float) -> Fault:
-    return Fault(
-        match=_READS,
-        spoil=rng.choice(_WRONG_STATUSES),
-        times=None,
-        probability=_probability(rng),
-        between=_period(rng, lasts),
-    )
+    return _lasting(rng, lasts, match=_READS, spoil=rng.choice(_WRONG_STATUSES))
 
 
 def _superseded(rng: random.Random, lasts: float) -> Fault:
@@ -101,8 +97,7 @@ def _refused_key(rng: random.Random, lasts: float) -> Fault:
 
 
 def _slow(rng: random.Random, lasts: float) -> Fault:
-    slow = rng.choice((2.0, 20.0, 120.0))
-    return Fault(slow=slow, times=None, probability=_probability(rng), between=_period(rng, lasts))
+    return _lasting(rng, lasts, slow=rng.choice((2.0, 20.0, 120.0)))
 
 
 def _late(rng: random.Random, lasts: float) -> Fault:

@@ -49,7 +49,7 @@ def error(status: int, message: str, headers: dict[str, str] | None = None) -> A
     return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)
 
 
-def message_of(body: bytes) -> str | None:
+def message_of(body: bytes | str) -> str | None:
     """Return the message of an error document; None if the body is none."""
     try:
         return str(json.loads(body)["error"]["message"])

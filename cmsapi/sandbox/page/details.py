@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cmsapi.sandbox.messages.answers import message_of
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.service.exchange_log import Body, ExchangeLog, LoggedExchange
+    from cmsapi.sandbox.service.exchange_log import ExchangeLog, LoggedExchange
     from cmsapi.sandbox.service.ledger import Entry, Ledger
 
 # A client may put a key where none belongs, and the page shows none.
@@ -33,11 +33,11 @@ def details(ledger: Ledger, exchanges: ExchangeLog, number: int) -> dict[str, An
         "why": _why(entry, exchange),
         "kept": exchange is not None,
         "request": _shown(f"{entry.method} {entry.path}{query}"),
-        "request_body": None if exchange is None else _text(exchange.asked),
+        "request_body": None if exchange is None else _shown(exchange.asked),
         "request_id": entry.request_id,
         "status": entry.status,
         "headers": {} if exchange is None else dict(exchange.headers),
-        "answer_body": None if exchange is None or exchange.answered is None else _text(exchange.answered),
+        "answer_body": None if exchange is None or exchange.answered is None else _shown(exchange.answered),
     }
 
 
@@ -51,18 +51,13 @@ def _why(entry: Entry, exchange: LoggedExchange | None) -> list[str]:
         if not answered:
             sentences.append("The client cannot know that from this answer, so it must not repeat the request blindly.")
         return sentences
-    message = None if exchange is None or exchange.answered is None else message_of(exchange.answered.begin)
+    message = None if exchange is None or exchange.answered is None else message_of(exchange.answered)
     if fault is None and message is not None:
         sentences.append(f"The service refused it: {_shown(message)}.")
     if fault is None and answered:
         sentences.append("The service answered from what it has.")
     sentences.append("Nothing was changed, and nothing was charged.")
     return sentences
-
-
-def _text(body: Body) -> str:
-    more = body.size - len(body.begin)
-    return _shown(body.begin.decode(errors="replace")) + (f"… {more:,} bytes more" if more else "")
 
 
 def _shown(text: str) -> str:

@@ -19,33 +19,20 @@ _HEADERS = ("Content-Type", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Rat
 
 
 @attrs.frozen
-class Body:
-    """The beginning of a body.
-
-    Args:
-        begin: Its first bytes.
-        size: The number of all of its bytes.
-    """
-
-    begin: bytes
-    size: int
-
-
-@attrs.frozen
 class LoggedExchange:
     """A request and its answer; no header of the request is kept, because one of them has the key.
 
     Args:
         query: Query of the request, percent-encoded.
-        asked: Body of the request.
-        answered: Body of the answer; None if the connection was dropped.
+        asked: Beginning of the body of the request.
+        answered: Beginning of the body of the answer; None if the connection was dropped.
         headers: Headers of the answer that clients go by.
         fault: The fault that has broken the request, in words; None if none did.
     """
 
     query: str
-    asked: Body
-    answered: Body | None
+    asked: str
+    answered: str | None
     headers: Mapping[str, str]
     fault: str | None
 
@@ -65,8 +52,8 @@ class ExchangeLog:
         if self._kept is None:
             return
         headers = {} if answer is None else {name: answer.headers[name] for name in _HEADERS if name in answer.headers}
-        answered = None if answer is None else _begin(answer.body)
-        self._kept[request.id] = LoggedExchange(request.query, _begin(request.body), answered, headers, fault)
+        answered = None if answer is None else _text(answer.body)
+        self._kept[request.id] = LoggedExchange(request.query, _text(request.body), answered, headers, fault)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
 
@@ -75,5 +62,6 @@ class ExchangeLog:
         return None if self._kept is None else self._kept.get(request_id)
 
 
-def _begin(body: bytes) -> Body:
-    return Body(body[:LONGEST_BODY], len(body))
+def _text(body: bytes) -> str:
+    more = len(body) - LONGEST_BODY
+    return body[:LONGEST_BODY].decode(errors="replace") + (f"… {more:,} bytes more" if more > 0 else "")

@@ -18,7 +18,7 @@ from cmsapi.sandbox.messages.call import Call
 from cmsapi.sandbox.messages.query import Query
 from cmsapi.sandbox.service import limits
 from cmsapi.sandbox.service.ledger import Entry, Ledger
-from cmsapi.sandbox.world.clock import DateHeader
+from cmsapi.sandbox.world.clock import date_header
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ class Service:
         self.ledger: Ledger = Ledger()
         self._routes = routes
         self._router = Router(routes)
-        self._date = DateHeader()
         self._unauthorized = 0
         self._rate_limited = 0
 
@@ -138,7 +137,7 @@ class Service:
             status: HTTP status.
             message: Text for people.
         """
-        headers = {"Date": self._date.at(self.world.date())}
+        headers = {"Date": date_header(self.world.date())}
         if request.path not in _PUBLIC_PATHS:
             headers |= self._rate_headers(request, self.world.clock.seconds())
         return answers.error(status, message, headers)
@@ -217,7 +216,7 @@ class Service:
         *,
         charged: bool = False,
     ) -> Answer:
-        answer.headers["Date"] = self._date.at(self.world.date())
+        answer.headers["Date"] = date_header(self.world.date())
         entry = Entry(
             at=at,
             method=request.method,

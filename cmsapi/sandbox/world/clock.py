@@ -7,6 +7,7 @@ client on the same loop sees; adding an epoch would round them. Timestamps are m
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from datetime import UTC, datetime
 from email.utils import formatdate
@@ -71,16 +72,11 @@ def optional_timestamp(moment: float | None) -> str | None:
     return None if moment is None else timestamp(moment)
 
 
-class DateHeader:
-    """Format the `Date` header (RFC 7231, 7.1.1.1), once per second."""
+def date_header(moment: float) -> str:
+    """Write epoch seconds as the `Date` header (RFC 7231, 7.1.1.1)."""
+    return _date_header(int(moment))
 
-    def __init__(self) -> None:
-        self._second = -1
-        self._text = ""
 
-    def at(self, moment: float) -> str:
-        """Return the header's value for epoch seconds."""
-        second = int(moment)
-        if second != self._second:
-            self._second, self._text = second, formatdate(second, usegmt=True)
-        return self._text
+@functools.lru_cache(maxsize=4)  # many answers leave within one second
+def _date_header(second: int) -> str:
+    return formatdate(second, usegmt=True)
