@@ -167,7 +167,7 @@ class Controls:
     def supersede_generation(self, content_id: str) -> str:
         """Discard the current generation and launch another, as a colleague; return the identifier of the new one."""
         content = self._content(content_id)
-        self._world.keep_state(content)
+        self._world.history.keep(content)
         self._world.drop_job(content.id)
         content.generation = None
         colleague = self._world.store.users[self._colleague_id]

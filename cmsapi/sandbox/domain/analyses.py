@@ -29,7 +29,7 @@ def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, am
 
 def end(world: World, record: Keyword | Prompt, job: Job) -> None:
     """Write the outcome of an analysis and the moment of its end to the record."""
-    world.keep_state(record, job)
+    world.history.keep(record, job)
     record.analysis_status = job.outcome
     succeeded = job.outcome == jobs.SUCCESS
     record.analyzed = record.analyzed or succeeded

@@ -54,7 +54,7 @@ def create_content(call: Call) -> Document:
     apply_changes(call.world, content, body, call.user.id)
     content.version = 1
     call.target_id = content.id
-    return show_content(call.world, call.world.present(content))
+    return show_content(call.world, call.world.history.present(content))
 
 
 def get_content(call: Call) -> Document:
@@ -69,7 +69,7 @@ def update_content(call: Call) -> Document:
     if call.body["version"] != content.version:
         raise Refusal(409, f"version: must be the current one, {content.version}, got {call.body['version']}")
     apply_changes(call.world, content, call.body, call.user.id)
-    return show_content(call.world, call.world.present(content))
+    return show_content(call.world, call.world.history.present(content))
 
 
 def publish_content(call: Call) -> Document:
@@ -80,7 +80,7 @@ def publish_content(call: Call) -> Document:
     content.type, content.published_at, content.published_by = "PUBLISHED", now, call.user.id
     content.updated_at = now
     content.version += 1
-    return show_content(call.world, call.world.present(content))
+    return show_content(call.world, call.world.history.present(content))
 
 
 def delete_content(call: Call) -> None:

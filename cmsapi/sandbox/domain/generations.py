@@ -33,7 +33,7 @@ def generate_content(call: Call) -> Document:
     settings = call.body["settings"]
     call.reference(call.store.brand_voices, content.workspace_id, settings.get("brandVoiceId"), "settings.brandVoiceId")
     launch(call.world, content, call.user, settings)
-    return _show(call.world, call.world.present(content))
+    return _show(call.world, call.world.history.present(content))
 
 
 def get_generation(call: Call) -> Document:
@@ -45,14 +45,14 @@ def confirm_generation(call: Call) -> Document:
     """Apply the generated text to the draft."""
     content = call.find(call.store.contents, "contentId")
     confirm(call.world, content, call.user.id)
-    return _show(call.world, call.world.present(content))
+    return _show(call.world, call.world.history.present(content))
 
 
 def cancel_generation(call: Call) -> Document:
     """Discard the generated text."""
     content = call.find(call.store.contents, "contentId")
     cancel(call.world, content)
-    return _show(call.world, call.world.present(content))
+    return _show(call.world, call.world.history.present(content))
 
 
 def launch(world: World, content: Content, user: User, settings: Document) -> Generation:
@@ -77,7 +77,7 @@ def complete(world: World, job: Job) -> None:
     """End the job of a generation: in review, or failed."""
     content = world.store.contents[job.target_id]
     generation = cast("Generation", content.generation)  # a generation's job has a generation
-    world.keep_state(content, job)
+    world.history.keep(content, job)
     if job.outcome == jobs.FAILED:
         content.generation = attrs.evolve(generation, word=world.behaviour.generation_failed)
         return
@@ -95,7 +95,7 @@ def confirm(world: World, content: Content, user_id: str) -> None:
         Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
-    world.keep_state(content)
+    world.history.keep(content)
     content.generation = attrs.evolve(generation, word=world.behaviour.applied)
     drafts.write_body(world, content, generation.html, user_id, world.now)
 
@@ -107,7 +107,7 @@ def cancel(world: World, content: Content) -> None:
         Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
-    world.keep_state(content)
+    world.history.keep(content)
     content.generation = attrs.evolve(generation, word=world.behaviour.discarded)
 
 

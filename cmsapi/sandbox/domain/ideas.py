@@ -30,11 +30,11 @@ def start_content_idea_search(call: Call) -> Document:
     purchase = Purchase(CONTENT_IDEA_SEARCH, 1, call.user, workspace, keyword)
     world.check_credits(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
-    world.keep_absence(search)
+    world.history.keep_absence(search)
     world.launch(KIND, search, purchase)
     call.store.idea_searches[search.id] = search
     call.target_id = search.id
-    return _show(world, world.present(search))
+    return _show(world, world.history.present(search))
 
 
 def get_content_idea_search(call: Call) -> Document:
@@ -54,7 +54,7 @@ def list_content_ideas(call: Call) -> Document:
 def complete(world: World, job: Job) -> None:
     """End a search and add its ideas."""
     search = world.store.idea_searches[job.target_id]
-    world.keep_state(search, job)
+    world.history.keep(search, job)
     search.status, search.ended_at = job.outcome, job.ends_at
     if job.outcome == jobs.SUCCESS:
         rng, ended = seeded_random(world.seed, "ideas", search.id), world.clock.moment(job.ends_at)

@@ -31,7 +31,7 @@ def add_keyword(call: Call) -> Document:
     page = call.find(call.store.pages, "pageId")
     keyword = call.world.add_keyword(page, call.body["keyword"], call.world.now)
     call.target_id = keyword.id
-    return _show(call.world, call.world.present(keyword))
+    return _show(call.world, call.world.history.present(keyword))
 
 
 def get_keyword(call: Call) -> Document:

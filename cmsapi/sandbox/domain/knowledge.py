@@ -23,7 +23,7 @@ SUMMARY_LENGTH = 200
 def list_knowledge_documents(call: Call) -> Document:
     """List the knowledge documents of a workspace."""
     documents = call.store.of_workspace(call.store.knowledge_documents, call.workspace().id)
-    seen = filter(None, (call.world.seen(record, call.reading) for record in documents))
+    seen = filter(None, (call.world.history.seen(record, call.reading) for record in documents))
     return call.page(list(seen), lambda each: _show(call.world, each))
 
 
@@ -42,10 +42,10 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
-    world.keep_absence(record)
+    world.history.keep_absence(record)
     world.jobs.launch(KIND, record.id, world.clock.seconds())
     call.target_id = record.id
-    return _show(world, world.present(record))
+    return _show(world, world.history.present(record))
 
 
 def get_knowledge_document(call: Call) -> Document:
@@ -56,7 +56,7 @@ def get_knowledge_document(call: Call) -> Document:
 def complete(world: World, job: Job) -> None:
     """End the processing of a document and write its summary."""
     record = world.store.knowledge_documents[job.target_id]
-    world.keep_state(record, job)
+    world.history.keep(record, job)
     record.status = job.outcome
     if job.outcome == jobs.SUCCESS and record.summary is None:
         record.summary = f"What {record.url} says about {record.name}."[:SUMMARY_LENGTH]

@@ -30,7 +30,7 @@ def add_prompt(call: Call) -> Document:
     prompt = Prompt(call.store.new_id("prm"), keyword.workspace_id, keyword.id, call.body["prompt"], call.world.now)
     call.store.prompts[prompt.id] = prompt
     call.target_id = prompt.id
-    return _show(call.world, call.world.present(prompt))
+    return _show(call.world, call.world.history.present(prompt))
 
 
 def get_prompt(call: Call) -> Document:

@@ -69,7 +69,7 @@ class Call:
         Raises:
             Refusal: The record did not exist at the moment that the request reads.
         """
-        seen = self.world.seen(record, self.reading)
+        seen = self.world.history.seen(record, self.reading)
         if seen is None:
             raise Refusal(404, f"{record.id}: no such resource")
         return seen

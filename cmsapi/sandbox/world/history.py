@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 import attrs
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.clock import Clock
+    from cmsapi.sandbox.world.jobs import Job, Jobs
 
 
 class Identified(Protocol):
@@ -51,37 +52,47 @@ class History:
 
     Args:
         lag: Seconds by which the slowest read is behind.
+        clock: The clock.
+        jobs: The jobs that run on records.
     """
 
-    def __init__(self, lag: float) -> None:
+    def __init__(self, lag: float, clock: Clock, jobs: Jobs) -> None:
         self._lag = lag
+        self._clock = clock
+        self._jobs = jobs
         self._past: dict[str, list[_PastState]] = {}
 
-    def keep(self, id_: str, record: Identified | None, job: Job | None, at: float) -> None:
-        """Keep the state that a record has until now.
+    def keep(self, record: Identified, job: Job | None = None) -> None:
+        """Keep the state of a record that is about to change.
 
         Args:
-            id_: Identifier of the record.
-            record: The record before its change; None if it is new.
-            job: The job that ran on it.
-            at: Moment of the change, in seconds of the sandbox's clock.
+            record: The record.
+            job: The job that has ended and changes it; None if it changes now.
         """
+        if job is None:
+            self._add(record.id, record, self._jobs.running.get(record.id), self._clock.seconds())
+        else:
+            self._add(record.id, record, job, job.ends_at)
+
+    def keep_absence(self, record: Identified) -> None:
+        """Keep that a new record did not exist until now."""
+        self._add(record.id, None, None, self._clock.seconds())
+
+    def _add(self, id_: str, record: Identified | None, job: Job | None, until: float) -> None:
         if self._lag > 0:
             states = self._past.setdefault(id_, [])
-            del states[: bisect_right(states, at - self._lag, key=attrgetter("until"))]
-            states.append(_PastState(at, copy(record), job))
+            del states[: bisect_right(states, until - self._lag, key=attrgetter("until"))]
+            states.append(_PastState(until, copy(record), job))
 
-    def seen(self, record: Record, job: Job | None, at: float) -> Seen[Record] | None:
-        """Return a record as it was at a moment; None if it did not exist.
+    def present(self, record: Record) -> Seen[Record]:
+        """Return a record as it is now."""
+        return Seen(record, self._jobs.running.get(record.id), self._clock.seconds())
 
-        Args:
-            record: The record as it is now.
-            job: The job that runs on it now.
-            at: The moment, in seconds of the sandbox's clock.
-        """
+    def seen(self, record: Record, at: float) -> Seen[Record] | None:
+        """Return a record as it was at a moment, in seconds of the clock; None if it did not exist."""
         states = self._past.get(record.id, ())
         place = bisect_right(states, at, key=attrgetter("until"))
         if place == len(states):
-            return Seen(record, job, at)
+            return Seen(record, self._jobs.running.get(record.id), at)
         past = states[place]
         return None if past.record is None else Seen(cast("Record", past.record), past.job, at)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world.bookkeeping import Bookkeeper
-from cmsapi.sandbox.world.history import History, Identified, Seen
+from cmsapi.sandbox.world.history import History, Identified
 from cmsapi.sandbox.world.records import Keyword, Page
 from cmsapi.sandbox.world.refusal import Refusal
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.clock import Clock
     from cmsapi.sandbox.world.jobs import Job, Jobs
     from cmsapi.sandbox.world.store import Store
-
-_Record = TypeVar("_Record", bound=Identified)
 
 
 class World:
@@ -58,7 +56,7 @@ class World:
         self.status_words: dict[str, str | None] = {}
         self._dates = itertools.cycle(behaviour.date_ahead)
         self._stamps = itertools.cycle(behaviour.stamps_ahead)
-        self._history = History(behaviour.replica_lag)
+        self.history: History = History(behaviour.replica_lag, clock, jobs)
         self._replicas = seeded_random(seed, "replicas")
 
     def date(self) -> float:
@@ -80,30 +78,6 @@ class World:
         if behaviour.replica_lag and self._replicas.random() < behaviour.replica_share:
             return at - behaviour.replica_lag
         return at
-
-    def seen(self, record: _Record, at: float) -> Seen[_Record] | None:
-        """Return a record as it was at a moment, in seconds of the clock; None if it did not exist."""
-        return self._history.seen(record, self.jobs.running.get(record.id), at)
-
-    def present(self, record: _Record) -> Seen[_Record]:
-        """Return a record as it is now."""
-        return Seen(record, self.jobs.running.get(record.id), self.clock.seconds())
-
-    def keep_state(self, record: Identified, job: Job | None = None) -> None:
-        """Keep the state of a record that is about to change.
-
-        Args:
-            record: The record.
-            job: The job that has ended and changes it; None if it changes now.
-        """
-        if job is None:
-            self._history.keep(record.id, record, self.jobs.running.get(record.id), self.clock.seconds())
-        else:
-            self._history.keep(record.id, record, job, job.ends_at)
-
-    def keep_absence(self, record: Identified) -> None:
-        """Keep that a new record did not exist until now."""
-        self._history.keep(record.id, None, None, self.clock.seconds())
 
     def add_page(self, workspace_id: str, url: str | None, created_at: float) -> Page:
         """Add a page to a workspace; it was never crawled."""
@@ -145,7 +119,7 @@ class World:
         if target.id in self.jobs.running:
             raise Refusal(self.behaviour.refused_launch, f"already running on {target.id}")
         self.check_credits(purchase)
-        self.keep_state(target)
+        self.history.keep(target)
         job = self.jobs.launch(kind, target.id, self.clock.seconds(), purchase)
         self.bookkeeper.launched(job)
         return job
