@@ -14,7 +14,7 @@ from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.injector import FaultInjector
 from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
 from cmsapi.sandbox.interface.routes import ROUTES, Route
-from cmsapi.sandbox.page.live_page import LivePage
+from cmsapi.sandbox.live.page import LivePage
 from cmsapi.sandbox.randomness import identifiers
 from cmsapi.sandbox.service.api_keys import ApiKeys
 from cmsapi.sandbox.service.job_kinds import JOB_KINDS, Durations, JobKind, check_kinds, durations_by_kind

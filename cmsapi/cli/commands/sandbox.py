@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from cmsapi.cli.support.times import read_seconds
 from cmsapi.errors import ArgumentError
 from cmsapi.sandbox import Faults, Fixed, Limits, Sandbox, serve_forever
-from cmsapi.sandbox.page.guard import is_loopback
+from cmsapi.sandbox.live.guard import is_loopback
 
 _LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104  compared with, never bound

@@ -18,7 +18,7 @@ OVERSIZED = 40 * 1024 * 1024
 GARBAGE = b"\x16\x03\x01 220 smtp.invalid ready\r\n\r\n"
 _DEPTH = 100_000
 _DIGITS = 100_000
-_PAGE = b"<!doctype html><title>Sign in</title><p>Please accept the terms of this network."
+_GATEWAY_PAGE = b"<!doctype html><title>Sign in</title><p>Please accept the terms of this network."
 _STATUSES = frozenset({"analysisStatus", "status"})
 
 
@@ -65,7 +65,7 @@ SPOILINGS: Mapping[str, Callable[[Answer], Answer]] = {
     "truncated": lambda answer: _evolve(answer, answer.body[: len(answer.body) // 2]),
     "oversized": lambda answer: _evolve(answer, answer.body + b" " * (OVERSIZED - len(answer.body))),
     "empty": lambda answer: _evolve(answer, b""),
-    "html": lambda answer: _evolve(answer, _PAGE, "text/html"),
+    "html": lambda answer: _evolve(answer, _GATEWAY_PAGE, "text/html"),
     "nested": lambda answer: _evolve(answer, b"[" * _DEPTH),
     "digits": lambda answer: _evolve(answer, b"9" * _DIGITS),
     "null status": _rewriting(lambda document: _replace_status(document, None)),

@@ -23,7 +23,7 @@ BROWSER_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
 }
 
-_PAGE = Template("""<!doctype html>
+_DOCUMENT = Template("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -71,7 +71,7 @@ $rows
 @functools.cache
 def encoded(routes: tuple[Route, ...]) -> bytes:
     """Return the page as HTML."""
-    return _PAGE.substitute(rows="\n".join(map(_row, routes))).encode()
+    return _DOCUMENT.substitute(rows="\n".join(map(_row, routes))).encode()
 
 
 def _row(route: Route) -> str:

@@ -17,8 +17,8 @@ from cmsapi.sandbox.messages.bodies import LARGEST_BODY
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from cmsapi.sandbox.live.page import LivePage
     from cmsapi.sandbox.messages.answers import Answer
-    from cmsapi.sandbox.page.live_page import LivePage
     from cmsapi.sandbox.serving.exchange import Exchange
 
 CLOSING_TIME = 1.0

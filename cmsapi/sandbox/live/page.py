@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from cmsapi.sandbox.interface import docs
+from cmsapi.sandbox.live import buttons, guard
+from cmsapi.sandbox.live.details import details
+from cmsapi.sandbox.live.overview import overview
 from cmsapi.sandbox.messages import answers
 from cmsapi.sandbox.messages.answers import Answer
-from cmsapi.sandbox.page import buttons, guard
-from cmsapi.sandbox.page.details import details
-from cmsapi.sandbox.page.overview import overview
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class LivePage:
 
     async def _file(self, name: str) -> Answer:
         if name not in self._files:
-            file = resources.files("cmsapi.sandbox.page") / "files" / name
+            file = resources.files("cmsapi.sandbox.live") / "files" / name
             self._files[name] = await asyncio.to_thread(file.read_bytes)
         return Answer(200, {"Content-Type": _TYPES[name.rpartition(".")[2]]}, self._files[name])
 
