@@ -10,6 +10,8 @@ import attrs
 
 import cmsapi
 from cmsapi.message import Request, Response
+from cmsapi.resources.resource import Resource
+from cmsapi.runtime.lazy import Lazy
 from cmsapi.sandbox import Sandbox
 
 
@@ -50,3 +52,10 @@ class Spoiling:
 def operations(sandbox: Sandbox) -> list[str | None]:
     """Return the operations that arrived, in order."""
     return [entry.operation for entry in sandbox.ledger]
+
+
+def resources() -> dict[str, type[Resource]]:
+    """Return the class of each resource, by the name of a client's attribute."""
+    client = cmsapi.Client("sk_1", base_url="https://api.example.com")
+    found = {name: getattr(client, name) for name, each in vars(cmsapi.Client).items() if isinstance(each, Lazy)}
+    return {name: type(each) for name, each in found.items() if isinstance(each, Resource)}

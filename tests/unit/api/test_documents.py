@@ -302,6 +302,32 @@ def test_times_are_aware() -> None:
     assert datetime(2024, 1, 31, 10, tzinfo=UTC) == read("2024-01-31T12:00:00+02:00")
 
 
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-02-28T12:00:00z", datetime(2026, 2, 28, 12, tzinfo=UTC)),
+        ("2026-02-28t12:00:00.5z", datetime(2026, 2, 28, 12, 0, 0, 500_000, tzinfo=UTC)),
+        ("2026-02-28T24:00:00Z", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-02-28T24:00:00.000+00:00", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("20260228T240000Z", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-12-31T24:00", datetime(2027, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_iso_8601_is_read_in_all_its_forms(text: str, time: datetime) -> None:
+    """Small letters and the midnight at the end of a day are times, and their texts go out as they came."""
+    read = cmsapi.from_dict(cmsapi.Content, {"id": "c", "dueDate": text})
+    assert (read.due_date, cmsapi.to_dict(read)) == (time, {"id": "c", "dueDate": text})
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-02-28T24:00:01Z", "2026-02-28T25:00:00Z", "9999-12-31T24:00:00Z", "2026-02-28T24:00:00.1Z"]
+)
+def test_other_hours_are_no_times(text: str) -> None:
+    """Only midnight itself has the hour 24."""
+    with pytest.raises(cmsapi.DecodeError):
+        cmsapi.from_dict(cmsapi.Content, {"id": "c", "dueDate": text})
+
+
 def test_a_changed_field_shows_and_the_rest_stays() -> None:
     """Only what `attrs.evolve` changes differs in the document."""
     document = {"id": "c", "title": "old", "html": None, "dueDate": "2024-01-31T12:00:00+02:00", "new": [1]}

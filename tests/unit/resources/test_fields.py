@@ -104,7 +104,7 @@ NAIVE = datetime(2026, 5, 1)  # noqa: DTZ001  the mistake that is tested
 BAD_TIMES: list[tuple[Any, str]] = [
     (NAIVE, "no offset and would mean another moment elsewhere"),
     ("2026-05-01T12:00:00", "no offset and would mean another moment elsewhere"),
-    ("tomorrow", "a text in ISO 8601"),
+    *((text, "a text in ISO 8601") for text in ("", "tomorrow", "2026-13-01", "14d", "2026-05-01 12:00Z")),
     (1_777_593_600, "must be a date or an aware datetime, got 1777593600"),
     (timedelta(days=1), "must be a date or an aware datetime"),
     (Missing(2026, 5, 1, tzinfo=UTC), "must be a date or an aware datetime"),
@@ -135,10 +135,13 @@ async def test_what_is_no_moment_is_refused_everywhere(time: Any, message: str) 
         (date(2026, 5, 1), "2026-05-01T00:00:00.000Z"),
         (datetime(2026, 5, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))), "2026-04-30T23:30:00.000Z"),
         (datetime(2026, 5, 1, microsecond=1, tzinfo=UTC), "2026-05-01T00:00:00.000001Z"),
+        ("2026-05-01T12:00:00+02:00", "2026-05-01T10:00:00.000Z"),
+        ("2026-05-01T24:00z", "2026-05-02T00:00:00.000Z"),
+        ("2026-05-01", "2026-05-01T00:00:00.000Z"),
     ],
 )
-async def test_a_moment_is_sent_in_utc(time: date, text: str) -> None:
-    """A date is its first moment in UTC, and a datetime is sent in UTC, in every method."""
+async def test_a_moment_is_sent_in_utc(time: date | str, text: str) -> None:
+    """A date is its first moment in UTC, a datetime is sent in UTC, and a text means what it spells."""
     assert (await sent(lambda c: c.contents.create("w", "t", due_date=time)))[1]["dueDate"] == text
     assert (await sent(lambda c: c.contents.update("c", 1, due_date=time)))[1]["dueDate"] == text
 

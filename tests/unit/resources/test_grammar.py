@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.resources.resource import Resource
-from cmsapi.runtime.lazy import Lazy
 from cmsapi.sandbox import Fixed, Sandbox
-from tests.support.resources import client_of
+from tests.support.resources import client_of, resources
 
 pytestmark = pytest.mark.looptime
 
-CLIENT = cmsapi.Client("sk_1", base_url="https://api.example.com")
-ATTRIBUTES = {name: getattr(CLIENT, name) for name, each in vars(cmsapi.Client).items() if isinstance(each, Lazy)}
-RESOURCES = {name: type(each) for name, each in ATTRIBUTES.items() if isinstance(each, Resource)}
+RESOURCES = resources()
 METHODS: dict[str, Callable[..., Any]] = {
     f"{resource}.{name}": each
     for resource, owner in RESOURCES.items()
