@@ -10,13 +10,9 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fixed, Limits, Sandbox
+from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
-
-
-def client_of(box: Sandbox, **options: Any) -> cmsapi.Client:
-    """Make a client of a sandbox in this process."""
-    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, **options)
 
 
 def names(events: Sequence[cmsapi.Event]) -> list[str]:

@@ -10,13 +10,9 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fault, Fixed, Sandbox
+from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
-
-
-def client_of(box: Sandbox, state: str = "memory:") -> cmsapi.Client:
-    """Make a client of a sandbox in this process."""
-    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, state=state)
 
 
 def lines(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
@@ -70,9 +66,9 @@ async def test_what_was_recovered_is_told(caplog: pytest.LogCaptureFixture, tmp_
     """Each entry of the journal that `resume` takes up is a line: what it was, how old, and what became of it."""
     caplog.set_level("INFO", "cmsapi")
     box, state = Sandbox(durations=Fixed(20)), f"sqlite:///{tmp_path / 'jobs.db'}"
-    async with client_of(box, state) as client:
+    async with client_of(box, state=state) as client:
         await client.keywords.analyze(box.keyword_ids[0])
-    async with client_of(box, state) as client:
+    async with client_of(box, state=state) as client:
         resumed = await client.jobs.resume()
         await client.jobs.gather(*resumed.jobs)
     (line,) = lines(caplog, "launch.recovered")

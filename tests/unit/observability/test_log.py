@@ -14,6 +14,7 @@ import pytest
 import cmsapi
 from cmsapi.observability import events, job_events
 from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
+from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
 
@@ -22,11 +23,6 @@ def lines(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
     """Return the lines of one kind of event."""
     messages = [record.getMessage() for record in caplog.records]
     return [message for message in messages if message.startswith(f"{word} ")]
-
-
-def client_of(box: Sandbox, **options: object) -> cmsapi.Client:
-    """Make a client of a sandbox in this process."""
-    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, **options)  # type: ignore[arg-type]
 
 
 def test_every_event_has_a_name_and_the_reference_lists_it() -> None:

@@ -8,21 +8,17 @@ import json
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Sandbox
+from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
 from tests.support.exported import Exported
+from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
-
-
-def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
-    """Make a client with the exporting hook."""
-    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
 
 
 async def test_requests_are_measured_one_by_one(otel: Exported) -> None:
     """The histogram counts each attempt, with its status."""
     box = Sandbox(faults=[Fault(status=503, times=1), Fault(drop=True, times=1)])
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         await client.me()
     points = otel.metrics()["http.client.request.duration"]
     assert sorted(
@@ -38,8 +34,7 @@ async def test_requests_are_measured_one_by_one(otel: Exported) -> None:
 async def test_remaining_requests_and_waiting_calls(otel: Exported) -> None:
     """The remaining requests of the hour, and the calls that wait for it."""
     box = Sandbox(limits=Limits(per_hour=10))
-    client = client_of(box, otel)
-    async with client.with_options(limits=cmsapi.RateLimits(per_hour=10)) as client:
+    async with client_of(box, hooks=[otel.hook], limits=cmsapi.RateLimits(per_hour=10)) as client:
         calls = [asyncio.create_task(client.me()) for _ in range(13)]
         await asyncio.sleep(60)
         metrics = otel.metrics()
@@ -52,7 +47,7 @@ async def test_remaining_requests_and_waiting_calls(otel: Exported) -> None:
 async def test_watched_jobs_and_their_durations(otel: Exported) -> None:
     """The jobs with waiters, by kind, and the durations of finished jobs."""
     box = Sandbox(durations=Fixed(60))
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         jobs = [await client.keywords.analyze(each) for each in box.keyword_ids[:5]]
         waiting = asyncio.gather(*jobs)
         await asyncio.sleep(20)
@@ -72,9 +67,8 @@ async def test_nothing_private_is_exported(otel: Exported, caplog: pytest.LogCap
     """No key, article, title, query or instructions are in a span, a metric or a log."""
     caplog.set_level("DEBUG", "cmsapi")
     private = ("PRIVATE-html", "PRIVATE-title", "PRIVATE-wish", "PRIVATE-query", "PRIVATE-review")
-    box = Sandbox(faults=[Fault(status=500, times=2), Fault(drop=True, times=1)], behaviour=Behaviour())
-    client = cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
-    async with client:
+    box = Sandbox(faults=[Fault(status=500, times=2), Fault(drop=True, times=1)])
+    async with client_of(box, hooks=[otel.hook]) as client:
         await client.me()
         await client.contents.create(box.workspace_id, title="PRIVATE-title", html="<p>PRIVATE-html</p>")
         settings = cmsapi.GenerationSettings(custom_instructions="PRIVATE-wish")

@@ -10,13 +10,9 @@ from opentelemetry import trace
 import cmsapi
 from cmsapi.sandbox import Fault, Fixed, Sandbox
 from tests.support.exported import Exported
+from tests.support.resources import client_of
 
 pytestmark = pytest.mark.looptime
-
-
-def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
-    """Make a client with the exporting hook."""
-    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
 
 
 def seconds(span: trace.Span) -> float:
@@ -27,7 +23,7 @@ def seconds(span: trace.Span) -> float:
 async def test_a_call_is_a_client_span(otel: Exported) -> None:
     """The span has the method and the path template for a name, and attributes with stable names."""
     box = Sandbox()
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         await client.keywords.get(box.keyword_ids[0])
     (span,) = otel.spans
     assert (span.name, span.kind) == ("GET /v1/keywords/{keywordId}", trace.SpanKind.CLIENT)
@@ -44,7 +40,7 @@ async def test_a_call_is_a_client_span(otel: Exported) -> None:
 async def test_retries_are_events_of_the_span(otel: Exported) -> None:
     """A call of three requests is one span, with two events that have the time and the reason."""
     box = Sandbox(faults=[Fault(status=503, times=2)])
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         await client.me()
     (span,) = otel.spans
     assert (span.attributes or {})["http.request.resend_count"] == 2
@@ -58,7 +54,7 @@ async def test_retries_are_events_of_the_span(otel: Exported) -> None:
 async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
     """A refused call sets status and error."""
     box = Sandbox()
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         with pytest.raises(cmsapi.NotFoundError):
             await client.keywords.get("kw_none")
     (span,) = otel.spans
@@ -72,7 +68,7 @@ async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
 async def test_a_free_request_is_named_by_its_method(otel: Exported) -> None:
     """A path without a template is not in the span's name, so names stay few."""
     box = Sandbox()
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         await client.request("GET", f"/v1/keywords/{box.keyword_ids[0]}")
     (span,) = otel.spans
     assert (span.name, (span.attributes or {})["cmsapi.operation"]) == ("GET", "request")
@@ -82,7 +78,7 @@ async def test_spans_have_parents(otel: Exported) -> None:
     """Calls and jobs are children of the current span, polls are children of their job."""
     box = Sandbox(durations=Fixed(30))
     tracer = otel.tracers.get_tracer("program")
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         with tracer.start_as_current_span("night") as night:
             job = await client.keywords.analyze(box.keyword_ids[0])
             await job
@@ -102,7 +98,7 @@ async def test_spans_have_parents(otel: Exported) -> None:
 async def test_a_span_lasts_as_long_as_its_job(otel: Exported) -> None:
     """The length is an interval of the loop's clock, from the launch to the poll that showed the end."""
     box = Sandbox(durations=Fixed(300))
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         job = await client.keywords.analyze(box.keyword_ids[0])
         await asyncio.sleep(100)
         await job
@@ -115,7 +111,7 @@ async def test_a_failed_job_is_a_failed_span(otel: Exported) -> None:
     """The span has the error that waiters get."""
     box = Sandbox()
     box.set_outcome(box.keyword_ids[0], "failed")
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         with pytest.raises(cmsapi.JobFailedError):
             await (await client.keywords.analyze(box.keyword_ids[0]))
     (span,) = otel.named("job keyword_analysis")
@@ -126,7 +122,7 @@ async def test_a_failed_job_is_a_failed_span(otel: Exported) -> None:
 async def test_no_span_is_left_open(otel: Exported) -> None:
     """Spans end with the last waiter of a job, with the client, and with the task of a call."""
     box = Sandbox(durations=Fixed(10_000), faults=[Fault(match="GET /v1/me", slow=1000.0)])
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         job = await client.prompts.analyze(box.prompt_ids[0])
         with pytest.raises(cmsapi.JobWaitTimeoutError):
             await job.wait(timeout=60)
@@ -147,7 +143,7 @@ async def test_no_span_is_left_open(otel: Exported) -> None:
 async def test_concurrent_calls_have_separate_spans(otel: Exported) -> None:
     """Each of many simultaneous calls has its own span with its own events."""
     box = Sandbox(faults=[Fault(match="GET /v1/keywords/*", status=500, times=1)])
-    async with client_of(box, otel) as client:
+    async with client_of(box, hooks=[otel.hook]) as client:
         await asyncio.gather(*(client.keywords.get(each) for each in box.keyword_ids))
     assert len(otel.spans) == len(box.keyword_ids)
     assert sum(len(span.events) for span in otel.spans) == 1
