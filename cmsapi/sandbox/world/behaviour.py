@@ -72,7 +72,7 @@ class Behaviour:
         usage_keyword: Changes to the keyword of a usage: any of `lower`, `trimmed`, `nfc`, `cut` (to 255 characters).
         usage_country: Country code of a usage: the same as the keyword's, or in lower case.
         replica_lag: Seconds by which a replica is behind. It shows the generation of a content, the analysis of a
-            keyword or prompt, a search with its ideas, and a knowledge document as they were so long ago; what was
+            keyword or prompt, a search with its ideas, and a knowledge document as they were that long ago; what was
             launched since then is a 404, or the work before it.
         replica_share: Share of the reads that the replica answers, drawn from the seed; with 1 all of them.
         ideas: Number of ideas that a search finds; None for 5 to 40, drawn from the seed.

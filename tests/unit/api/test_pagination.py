@@ -329,7 +329,7 @@ async def test_prefetching_changes_nothing_but_the_time(prefetch: int) -> None:
 
 
 async def test_a_page_asked_for_ahead_is_called_off() -> None:
-    """Who stops early leaves no request behind: it has ended when the iteration is closed."""
+    """A reader that stops early leaves no request behind: it has ended when the iteration is closed."""
     client, service = three_pages(takes=1.0)
     async with client:
         async with contextlib.aclosing(client.users.list(limit=2).items(prefetch=1)) as users:
@@ -341,7 +341,7 @@ async def test_a_page_asked_for_ahead_is_called_off() -> None:
         assert len(asyncio.all_tasks()) == 1
 
 
-async def test_who_is_cancelled_takes_the_request_along() -> None:
+async def test_a_cancelled_reader_cancels_its_request() -> None:
     """A reader that is cancelled while it waits for a page leaves no task behind."""
     client, _ = three_pages(takes=60.0)
     async with client:

@@ -126,7 +126,7 @@ async def test_jobs_end_in_order_each_at_its_own_moment() -> None:
 
 
 async def test_a_pause_holds_jobs_up() -> None:
-    """Running jobs end so much later, those launched meanwhile begin after it, and requests are answered."""
+    """Running jobs end later by the pause, those launched in it begin after it, and requests are answered."""
     box = Sandbox(durations=60.0)
     call, (early, late, later, *_) = Caller(box), box.keyword_ids
     await call("POST", f"/v1/keywords/{early}/analyze")

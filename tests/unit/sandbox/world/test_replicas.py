@@ -20,7 +20,7 @@ def lagging(lag: float = 20.0, share: float = 1.0, **settings: Any) -> Caller:
 
 
 async def each(seconds: float, call: Caller, path: str, times: int) -> list[Answer]:
-    """Read a path several times, after so many seconds each."""
+    """Read a path several times, with a pause before each."""
     answers = []
     for _ in range(times):
         await asyncio.sleep(seconds)
