@@ -129,24 +129,6 @@ def test_the_drawn_tree_is_the_real_tree() -> None:
     assert builtin_of == real_builtins
 
 
-@pytest.mark.parametrize(
-    ("cls", "builtin"),
-    [
-        (errors.ConfigError, ValueError),
-        (errors.ArgumentError, ValueError),
-        (errors.ClientClosedError, RuntimeError),
-        (errors.DecodeError, ValueError),
-        (errors.RateLimitWaitError, TimeoutError),
-        (errors.DeadlineError, TimeoutError),
-        (errors.JobWaitTimeoutError, TimeoutError),
-    ],
-)
-def test_errors_are_the_builtins_that_one_would_catch(cls: type[errors.CMSError], builtin: type[Exception]) -> None:
-    """An `except` of the builtin catches these."""
-    with pytest.raises(builtin):
-        raise made(cls)
-
-
 def test_all_are_public() -> None:
     """Each class of the tree is in `cmsapi`."""
     names = {cls.__name__ for cls in CLASSES}
