@@ -150,7 +150,7 @@ class Behaviour:
     item_ids: Mapping[str, ItemId] = attrs.field(
         factory=dict,
         converter=_copied_ids,
-        validator=attrs.validators.deep_mapping(value_validator=_one_of(get_args(ItemId))),
+        validator=attrs.validators.deep_mapping(attrs.validators.instance_of(str), _one_of(get_args(ItemId))),
     )
     has_more: Literal["told", "null", "absent"] = attrs.field(
         default="told", validator=_one_of(("told", "null", "absent"))
