@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import cmsapi
-from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
-from cmsapi.cli.fanouts.fan_out import DryRun, MaxCredits, NextCommand, Timeout, fan_out, outcome_document
+from cmsapi.cli.fanouts.batch import open_batch
+from cmsapi.cli.fanouts.fan_out import NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.fanouts.skipping import SkipAnalyzed, Skipping, SkipSince, skip
-from cmsapi.cli.support.arguments import AllowEmpty, Identifiers
-from cmsapi.cli.support.connecting import State, connect_with_journal
+from cmsapi.cli.support.arguments import Identifiers
+from cmsapi.cli.support.connecting import connect_with_journal
 from cmsapi.cli.terminal.output import TABLE, Output, print_list
 
 
@@ -19,15 +20,9 @@ async def analyze(
     keyword_ids: Identifiers,
     /,
     *,
-    batch: BatchName = None,
-    retry: Retry = (),
-    max_credits: MaxCredits = None,
-    job_timeout: Timeout = None,
+    options: RunOptions = NO_OPTIONS,
     since: SkipSince = None,
     skip_analyzed: SkipAnalyzed = False,
-    dry_run: DryRun = False,
-    allow_empty: AllowEmpty = False,
-    state: State = None,
     output: Output = TABLE,
 ) -> int:
     """Analyse keywords, one credit each; as many run at a time as the request limit allows.
@@ -37,35 +32,27 @@ async def analyze(
     Args:
         keyword_ids: Keywords; - reads identifiers, or CSV with a column id, from standard input, @FILE from a file.
     """
-    keyword_ids.require_nonempty(allow_empty)
+    keyword_ids.require_nonempty(options.allow_empty)
     skipping = Skipping.of(since, skip_analyzed)
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry, dry_run=dry_run) as batch_run:
+    async with connect_with_journal(options.state) as client, open_batch(client, options) as batch_run:
         wanted = await skip(client, keyword_ids, skipping, batch_run)
         planned = await print_plan(
             client,
             "keyword_analysis",
             wanted,
-            max_credits,
+            options,
             batch_run,
-            output if dry_run else None,
+            output,
             skipped=len(keyword_ids) - len(wanted),
         )
-        if dry_run:
+        if options.dry_run:
             return planned
-        result = await fan_out(
-            client,
-            client.keywords.analyze,
-            wanted,
-            max_credits=max_credits,
-            job_timeout=job_timeout,
-            batch_run=batch_run,
-            planned=planned,
-        )
+        result = await fan_out(client, client.keywords.analyze, wanted, options, batch_run, planned)
     if result.outcomes or output:
         print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)
     # A batch takes all items again; without one the command names those that are left.
-    again = skipping.options if skipping and batch else ()
-    await result.report(NextCommand(["analyze"], batch, state, again, max_credits))
+    again = skipping.options if skipping and options.batch else ()
+    await result.report(NextCommand(["analyze"], options, again))
     return result.code
 
 

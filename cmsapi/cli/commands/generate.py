@@ -10,11 +10,12 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
-from cmsapi.cli.fanouts.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, Timeout, fan_out, outcome_document
+from cmsapi.cli.fanouts.batch import open_batch
+from cmsapi.cli.fanouts.fan_out import MAX_LISTED, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
 from cmsapi.cli.fanouts.plan import print_plan
-from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, read_text
-from cmsapi.cli.support.connecting import State, connect_with_journal
+from cmsapi.cli.support.arguments import ContentIds, read_text
+from cmsapi.cli.support.connecting import connect_with_journal
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit
@@ -79,13 +80,7 @@ async def generate(
     discard: DecisionFlag = False,
     review: DecisionFlag = False,
     yes: Yes = False,
-    batch: BatchName = None,
-    retry: Retry = (),
-    max_credits: MaxCredits = None,
-    job_timeout: Timeout = None,
-    dry_run: DryRun = False,
-    allow_empty: AllowEmpty = False,
-    state: State = None,
+    options: RunOptions = NO_OPTIONS,
     output: Output = TABLE,
 ) -> int:
     """Generate articles, one AI-writing credit each. The keyword of each content's page must be analysed.
@@ -99,11 +94,11 @@ async def generate(
         discard: Pay for the articles and discard them unread; asks first.
         review: Decide on each article in the terminal, comparing the old text with the new one.
     """
-    content_ids.require_nonempty(allow_empty)
+    content_ids.require_nonempty(options.allow_empty)
     wanted = _settings(settings or [])
     decision = Decision.of(confirm=confirm, discard=discard, review=review)
     before: dict[str, cmsapi.Content] = {}
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry, dry_run=dry_run) as batch_run:
+    async with connect_with_journal(options.state) as client, open_batch(client, options) as batch_run:
 
         async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             content = before[content_id] = await client.contents.get(content_id)
@@ -117,46 +112,37 @@ async def generate(
                 )
             return await client.contents.generate(content_id, wanted)
 
-        planned = await print_plan(
-            client, "generation", content_ids, max_credits, batch_run, output if dry_run else None
-        )
-        if dry_run:
+        planned = await print_plan(client, "generation", content_ids, options, batch_run, output)
+        if options.dry_run:
             return planned
         question = f"Pay for {counted(len(content_ids), 'article')} and discard them unread?"
         if decision is Decision.DISCARD and not await confirmed(question, yes):
             return Exit.FAILED
-        result = await fan_out(
-            client,
-            launch,
-            content_ids,
-            max_credits=max_credits,
-            job_timeout=job_timeout,
-            batch_run=batch_run,
-            planned=planned,
-        )
+        result = await fan_out(client, launch, content_ids, options, batch_run, planned)
         reviews = [outcome.value for outcome in result.outcomes if outcome.value is not None]
         # After Ctrl-C the command takes no more decisions.
         decided = await decide_all(client, reviews, before, Decision.LEAVE if result.interrupted else decision)
     if output:
         print_list(result.outcomes, _COLUMNS, output, _document)
     typed = [word for text in settings or [] for word in ("--settings", text)]
-    options = [f"--{decision.value}"] if decision is not Decision.LEAVE else []
-    options += ["--yes"] if decision is Decision.DISCARD else []
-    await result.report(NextCommand(["generate"], batch, state, [*typed, *options], max_credits))
+    decided_by = [f"--{decision.value}"] if decision is not Decision.LEAVE else []
+    decided_by += ["--yes"] if decision is Decision.DISCARD else []
+    await result.report(NextCommand(["generate"], options, [*typed, *decided_by]))
     if result.running and decision is not Decision.LEAVE:
-        _print_decisions([*result.running], options, state)
+        _print_decisions([*result.running], decided_by, options.state)
     return result.code or decided
 
 
 def _print_decisions(content_ids: Sequence[str], options: Sequence[str], state: str | None) -> None:
     """Print how to decide on the articles that were being written at Ctrl-C."""
     print_message("To decide on the articles when they are written:")
+    run = RunOptions(state=state)
     if len(content_ids) > MAX_LISTED:
-        print_message(f"  {NextCommand(['jobs', 'reviews'], None, state, options)('')}")
+        print_message(f"  {NextCommand(['jobs', 'reviews'], run, options)('')}")
         return
     kept = [option for option in options if option in ("--confirm", "--discard")]
     for content_id in content_ids:
-        print_message(f"  {NextCommand(['contents', 'review'], None, state, kept)(quote_word(content_id))}")
+        print_message(f"  {NextCommand(['contents', 'review'], run, kept)(quote_word(content_id))}")
 
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {

@@ -7,7 +7,8 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, Timeout, outcome_document, wait_for_jobs
+from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.fanouts.options import Timeout
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name

@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.fanouts.fan_out import whole
+from cmsapi.cli.fanouts.options import read_credits
 from cmsapi.cli.support.connecting import State, connect_with_journal
 from cmsapi.cli.terminal.interrupting import NAMES
 from cmsapi.cli.terminal.output import print_message
@@ -24,7 +24,7 @@ async def mcp(
     max_credits: Annotated[
         int,
         Parameter(
-            converter=whole,
+            converter=read_credits,
             help="Most credits that the server may spend in its whole life; with 0 it only reads.",
         ),
     ] = 0,

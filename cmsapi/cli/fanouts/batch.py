@@ -4,33 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Literal, TypeAlias
 
 import attrs
-from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.support.completing import offer_batches
+from cmsapi.cli.fanouts.options import RunOptions
 from cmsapi.cli.support.connecting import note_nothing_launched
-
-BatchName: TypeAlias = Annotated[
-    str | None,
-    Parameter(
-        name="--batch",
-        show_default=False,
-        completer=offer_batches,
-        help="Name the run: another run with this name launches only the items that are missing.",
-    ),
-]
-Retry: TypeAlias = Annotated[
-    tuple[Literal["failed", "unknown"], ...],
-    Parameter(
-        name="--retry",
-        negative="",
-        show_default=False,
-        help="With --batch, launch these again: failed items (a credit each), or unknown ones (may be charged twice).",
-    ),
-]
 
 
 @attrs.frozen
@@ -103,25 +82,19 @@ class BatchRun:
 
 @asynccontextmanager
 async def open_batch(
-    client: cmsapi.Client,
-    name: str | None,
-    retry: Sequence[str],
-    key: Callable[[str], str] = str,
-    *,
-    dry_run: bool = False,
+    client: cmsapi.Client, options: RunOptions, key: Callable[[str], str] = str
 ) -> AsyncIterator[BatchRun | None]:
     """Open the batch that `--batch` names; yield None without one.
 
     Args:
         client: The client of the command.
-        name: The value of `--batch`, or None.
-        retry: The values of `--retry`.
+        options: The options of the command; a dry run leaves the batch as it is.
         key: Returns the key of an item.
-        dry_run: Whether to leave the batch as it is.
 
     Raises:
         ArgumentError: `--retry` was given without `--batch`.
     """
+    name, retry, dry_run = options.batch, options.retry, options.dry_run
     if name is None:
         if retry:
             raise cmsapi.ArgumentError("--retry needs --batch. Nothing was sent.", parameter="retry")

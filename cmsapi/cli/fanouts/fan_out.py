@@ -9,16 +9,15 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
-from cyclopts import Parameter, Token
 
 import cmsapi
 from cmsapi.cli.fanouts.batch import BatchRun
+from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
 from cmsapi.cli.support.arguments import Items, are_plain, csv_table
 from cmsapi.cli.support.connecting import STATE_VARIABLE
-from cmsapi.cli.support.times import read_seconds
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.output import counted, print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
@@ -34,59 +33,19 @@ MAX_LISTED = 3
 _BALANCE_TIMEOUT = 5.0
 
 
-def whole(_: Any, tokens: Sequence[Token]) -> int:
-    """Read a number of credits.
-
-    Raises:
-        ArgumentError: It is not a whole number of at least 0.
-    """
-    word = tokens[0].value
-    # cyclopts would round 1.6 to 2, and 2 credits would be spent.
-    if not re.fullmatch(r"[0-9]+", word):
-        raise cmsapi.ArgumentError(f"must be a whole number of at least 0, got {word}.", parameter="max_credits")
-    return int(word)
-
-
-MaxCredits: TypeAlias = Annotated[
-    int | None, Parameter(converter=whole, help="Spend at most this many credits in this run.")
-]
-
-
-def _seconds(_: Any, tokens: Sequence[Token]) -> float:
-    return read_seconds("--timeout", tokens[0].value)
-
-
-Timeout: TypeAlias = Annotated[
-    float | None,
-    Parameter(
-        name="--timeout",
-        converter=_seconds,
-        show_default=False,
-        help="Wait for each job until this time after its launch, in seconds or such as 2h; a day by default.",
-    ),
-]
-DryRun: TypeAlias = Annotated[
-    bool, Parameter(negative="", show_default=False, help="Print the cost, and launch nothing.")
-]
-
-
 @attrs.frozen
 class NextCommand:
     """Write the command line that continues a run.
 
     Args:
         command: The words before the items.
-        batch: The value of `--batch`, or None.
-        state: The value of `--state`, or None.
+        run: The options of the run; `--batch`, `--state` and `--max-credits` are repeated. Each run counts from 0.
         options: Other options to repeat.
-        max_credits: The value of `--max-credits`, or None. Each run counts from 0.
     """
 
     command: Sequence[str]
-    batch: str | None = None
-    state: str | None = None
+    run: RunOptions = NO_OPTIONS
     options: Sequence[str] = ()
-    max_credits: int | None = None
 
     def __call__(self, items: str, *more: str) -> str:
         """Return the command line.
@@ -95,16 +54,18 @@ class NextCommand:
             items: The items, quoted for a shell.
             *more: Further options.
         """
-        batch = () if self.batch is None else ("--batch", self.batch)
-        default_state = self.state in (None, os.environ.get(STATE_VARIABLE))
-        state = () if default_state else ("--state", redact_url(str(self.state)))
-        bound = () if self.max_credits is None else ("--max-credits", str(self.max_credits))
+        run = self.run
+        batch = () if run.batch is None else ("--batch", run.batch)
+        default_state = run.state in (None, os.environ.get(STATE_VARIABLE))
+        state = () if default_state else ("--state", redact_url(str(run.state)))
+        bound = () if run.max_credits is None else ("--max-credits", str(run.max_credits))
         after = quote_words([*batch, *self.options, *more, *bound, *state])
         return " ".join(filter(None, ["cmsapi", quote_words(self.command), items, after]))
 
     def describe_rest(self, count: int) -> str:
         """Say how many of the remaining items the command launches."""
-        return "the rest" if self.max_credits is None or self.max_credits >= count else f"up to {self.max_credits} more"
+        bound = self.run.max_credits
+        return "the rest" if bound is None or bound >= count else f"up to {bound} more"
 
 
 @attrs.define
@@ -280,11 +241,9 @@ async def fan_out(
     client: cmsapi.Client,
     launch: Callable[[str], Awaitable[cmsapi.Job[R]]],
     items: Items[str],
-    *,
-    max_credits: int | None,
-    job_timeout: float | None = None,
-    batch_run: BatchRun | None = None,
-    planned: Exit = Exit.DONE,
+    options: RunOptions,
+    batch_run: BatchRun | None,
+    planned: Exit,
 ) -> FanOutResult[R]:
     """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps the running jobs.
 
@@ -292,8 +251,7 @@ async def fan_out(
         client: The client that waits for the jobs.
         launch: Launches the job of one item.
         items: The items.
-        max_credits: The largest number of launches to pay for; None for no bound.
-        job_timeout: Seconds from its launch after which a job is waited for no more; None for the default.
+        options: The options of the command.
         batch_run: The batch of the items; results of its earlier runs are read again, and not launched.
         planned: The exit code of the plan: whether the balance pays for all items.
     """
@@ -312,11 +270,13 @@ async def fan_out(
     result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
     if batch_run is not None:
         batch, key = batch_run.batch, batch_run.key
-        outcomes = batch.map(launch_and_record, items, key=key, max_credits=max_credits, timeout=job_timeout)
+        outcomes = batch.map(
+            launch_and_record, items, key=key, max_credits=options.max_credits, timeout=options.job_timeout
+        )
         await _collect(client, result, outcomes)
         result.remaining = await _remaining(client, result, item_of)
         return result
-    fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits, timeout=job_timeout)
+    fanout = client.jobs.map(launch_and_record, items, max_credits=options.max_credits, timeout=options.job_timeout)
     async with fanout:
         await _collect(client, result, fanout)
     result.remaining = await _remaining(client, result, item_of)
