@@ -1,22 +1,37 @@
 """What the tools answer: documents whose fields say their units, from which the output schemas are made.
 
 The models of the SDK hold everything that the service sends. These hold what an assistant needs to go on, because each
-field takes room in its context.
+field takes room in its context. A field reads the attribute of the model that has its name, or that its alias names.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from cmsapi.extras import needs
 
 with needs("mcp"):
-    from pydantic import BaseModel, Field
+    from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _inside(field: str, part: str) -> AliasChoices:
+    """Read a part of a field; without the field it is None."""
+    return AliasChoices(AliasPath(field, part), field)
+
+
+# A word of the service is an enumerated one in the models.
+_Word: TypeAlias = Annotated[str, AfterValidator(str.__str__)]
+_Person: TypeAlias = Annotated[
+    str | None, BeforeValidator(lambda person: person and f"{person.first_name} {person.last_name}")
+]
 
 
 class Answer(BaseModel):
     """Be the base of all answers."""
+
+    # The schema has the names of the fields, and not those of the models.
+    model_config = ConfigDict(from_attributes=True, validate_by_name=True, json_schema_mode_override="serialization")
 
 
 class Next(Answer):
@@ -58,9 +73,9 @@ class WorkspaceLine(Answer):
 
     id: str
     name: str | None
-    website: str | None
-    country: str | None
-    language: str | None
+    website: str | None = Field(validation_alias="website_url")
+    country: str | None = Field(validation_alias="country_code")
+    language: str | None = Field(validation_alias="language_code")
 
 
 class Workspaces(Answer):
@@ -111,15 +126,15 @@ class ContentLine(Answer):
 
     id: str
     title: str | None
-    type: str | None = Field(description="DRAFT, PUBLISHED or ORIGINAL.")
-    score: int | None = Field(description="Quality for search engines, 0 to 100.")
-    words: int | None
-    status: str | None = Field(description="Step of the workflow.")
-    folder: str | None
-    page_url: str | None
-    assigned_to: str | None
-    due: datetime | None
-    updated: datetime | None
+    type: _Word | None = Field(description="DRAFT, PUBLISHED or ORIGINAL.")
+    score: int | None = Field(validation_alias="content_score", description="Quality for search engines, 0 to 100.")
+    words: int | None = Field(validation_alias="words_count")
+    status: str | None = Field(validation_alias=_inside("content_status", "label"), description="Step of the workflow.")
+    folder: str | None = Field(validation_alias=_inside("folder", "name"))
+    page_url: str | None = Field(validation_alias=_inside("page", "url"))
+    assigned_to: _Person
+    due: datetime | None = Field(validation_alias="due_date")
+    updated: datetime | None = Field(validation_alias="updated_at")
 
 
 class Contents(PageOfList):
@@ -132,8 +147,11 @@ class ContentDocument(ContentLine):
     """Describe a content with its body."""
 
     meta_description: str | None
-    page_id: str | None
-    generation: str | None = Field(description="State of the last generated article; 'review' waits for a decision.")
+    page_id: str | None = Field(validation_alias=_inside("page", "id"))
+    generation: _Word | None = Field(
+        validation_alias=_inside("last_generation", "status"),
+        description="State of the last generated article; 'review' waits for a decision.",
+    )
     html: str | None = Field(description="Body as HTML without the markers of the editor; null if it was left out.")
 
 
@@ -142,11 +160,13 @@ class KeywordLine(Answer):
 
     id: str
     keyword: str | None
-    analysis: str | None = Field(description="State of the last analysis; null before the first one.")
-    analysed: datetime | None
+    analysis: _Word | None = Field(
+        validation_alias="analysis_status", description="State of the last analysis; null before the first one."
+    )
+    analysed: datetime | None = Field(validation_alias="last_analyzed_at")
     search_volume: int | None = Field(description="Searches per month.")
-    country: str | None
-    language: str | None
+    country: str | None = Field(validation_alias="country_code")
+    language: str | None = Field(validation_alias="language_code")
     page_id: str | None
 
 
@@ -169,7 +189,7 @@ class Ideas(Answer):
 
     search_id: str
     seed: str | None = Field(description="Seed keyword of the search.")
-    status: str | None = Field(description="pending, success or failed.")
+    status: _Word | None = Field(description="pending, success or failed.")
     total: int = Field(description="Number of ideas that were found.")
     ideas: list[IdeaLine] = Field(description="The first of them; list_ideas gives the others.")
 
@@ -187,10 +207,10 @@ class CreditUse(Answer):
 class OpenJob(Answer):
     """Describe a launch whose job has not ended, or whose article waits for a decision."""
 
-    kind: str
+    kind: _Word
     target: str = Field(description="What it works on; the seed keyword of an idea search.")
     state: str = Field(description="intent, sending, running or review.")
-    launched: datetime
+    launched: datetime = Field(validation_alias="asked_at")
     token: str | None = Field(description="Token for wait_for_jobs; null before the service has named the job.")
 
 

@@ -12,6 +12,7 @@ from cmsapi.extras import needs
 from cmsapi.mcp.answers import (
     Account,
     ContentDocument,
+    ContentLine,
     Contents,
     Credits,
     CreditUse,
@@ -30,13 +31,10 @@ from cmsapi.mcp.answers import (
     Workspaces,
 )
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import article_line, content_document, content_line, ideas_line, keyword_line
+from cmsapi.mcp.lines import article_line, content_document, ideas_line
 
 with needs("mcp"):
     from pydantic import Field
-
-# Pages of the website whose keywords one call reads: a large website would take the requests of the hour.
-_PAGES = 20
 
 # Pages of the website whose keywords one call reads: a large website would take the requests of the hour.
 _PAGES = 20
@@ -67,16 +65,11 @@ class ReadingTools:
         One request, no credit.
         """
         user, limit = await self.client.me(), self.client.rate_limit
-        balance = user.organization.credits
         return Account(
             user=f"{user.first_name} {user.last_name}",
             organisation=user.organization.name,
             workspaces=user.organization.workspaces_count,
-            balance=Credits(
-                analysis=balance.analysis,
-                ai_writing=balance.ai_writing,
-                content_ideas_searches=balance.content_ideas_searches,
-            ),
+            balance=Credits.model_validate(user.organization.credits),
             bound=self.launches.bound,
             requests_left=limit.remaining,
             requests_limit=limit.limit,
@@ -84,18 +77,8 @@ class ReadingTools:
 
     async def list_workspaces(self) -> Workspaces:
         """List the workspaces, which are tracked websites; begin here to find identifiers. One request, no credit."""
-        return Workspaces(
-            workspaces=[
-                WorkspaceLine(
-                    id=each.id,
-                    name=each.name,
-                    website=each.website_url,
-                    country=each.country_code,
-                    language=each.language_code,
-                )
-                async for each in self.client.workspaces.list()
-            ]
-        )
+        found = [WorkspaceLine.model_validate(each) async for each in self.client.workspaces.list()]
+        return Workspaces(workspaces=found)
 
     async def list_folders(self, workspace_id: WorkspaceId) -> Folders:
         """List the folders of a workspace. One request, no credit."""
@@ -120,7 +103,7 @@ class ReadingTools:
     ) -> WebPages:
         """List the pages of the tracked website, to which keywords and contents belong. One request, no credit."""
         found = await self.client.pages.list(workspace_id, page=page, limit=limit)
-        pages = [WebPageLine(id=each.id, url=each.url, title=each.title) for each in found]
+        pages = [WebPageLine.model_validate(each) for each in found]
         return WebPages(pages=pages, total=found.total, page=found.number, has_more=found.has_more)
 
     async def list_contents(
@@ -135,7 +118,7 @@ class ReadingTools:
         found = await self.client.contents.list(
             workspace_id, content_score_min=min_score, content_score_max=max_score, page=page, limit=limit
         )
-        contents = [content_line(each) for each in found]
+        contents = [ContentLine.model_validate(each) for each in found]
         return Contents(contents=contents, total=found.total, page=found.number, has_more=found.has_more)
 
     async def get_content(
@@ -166,8 +149,9 @@ class ReadingTools:
             found = await self.client.pages.list(workspace_id, page=page, limit=_PAGES)
             page_ids = [each.id for each in found]
         keywords = [keyword for each in page_ids async for keyword in self.client.keywords.list(each)]
+        lines = [KeywordLine.model_validate(each) for each in keywords]
         return Keywords(
-            keywords=[keyword_line(each) for each in keywords if not unanalysed or each.analysis_status is None],
+            keywords=[line for line in lines if not unanalysed or line.analysis is None],
             total=None if found is None else found.total,
             page=page,
             has_more=found is not None and found.has_more,
@@ -175,7 +159,7 @@ class ReadingTools:
 
     async def get_keyword(self, keyword_id: KeywordId) -> KeywordLine:
         """Read a keyword with the state of its analysis. One request, no credit."""
-        return keyword_line(await self.client.keywords.get(keyword_id))
+        return KeywordLine.model_validate(await self.client.keywords.get(keyword_id))
 
     async def list_ideas(
         self,
@@ -210,16 +194,7 @@ class ReadingTools:
 
         Use it after a restart, or when tokens were lost.
         """
-        jobs = [
-            OpenJob(
-                kind=entry.kind.value,
-                target=entry.target,
-                state=entry.state,
-                launched=entry.asked_at,
-                token=entry.token,
-            )
-            for entry in await self.client.jobs.journal()
-        ]
+        jobs = [OpenJob.model_validate(entry) for entry in await self.client.jobs.journal()]
         then = "Nothing runs." if not jobs else "wait_for_jobs waits for jobs by their tokens."
         return OpenJobs(jobs=jobs, next=then)
 

@@ -10,9 +10,9 @@ import attrs
 
 import cmsapi
 from cmsapi.extras import needs
-from cmsapi.mcp.answers import Decided, JobLine, Waited
+from cmsapi.mcp.answers import ContentLine, Decided, JobLine, Waited
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import article_line, content_line, generation_name, job_line
+from cmsapi.mcp.lines import article_line, generation_name, job_line
 from cmsapi.mcp.reading import ContentId, Id
 
 with needs("mcp"):
@@ -151,7 +151,7 @@ class DecidingTools:
         content = await review.confirm()
         return Decided(
             article=article_line(review),
-            content=content_line(content),
+            content=ContentLine.model_validate(content),
             previous_title=None if already else before.title,
             previous_html=None if already else before.html,
         )
