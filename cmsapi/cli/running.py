@@ -34,7 +34,7 @@ _SUGGESTION = re.compile(r"(?P<text>Unknown option: (?P<typed>\S+)\.) Did you me
 _ALIKE = 0.6
 
 ALLOW_HTTP = "--allow-http"
-# Options that show the log, and by how many steps.
+# Options that show the log, with the levels that they add.
 VERBOSITY = {"-v": 1, "--verbose": 1, "-vv": 2}
 
 # The commands that show what an argument must name.

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.cli.fanouts.naive import INTERVAL, NaiveJob, NaiveRun, run_naively
-from cmsapi.cli.terminal.progress import LiveProgress, PipeConsole, Steps, Task, stderr_console
+from cmsapi.cli.fanouts.naive import INTERVAL, Traffic, run_naively
+from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, PipeConsole, Task, stderr_console
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
+
+R = TypeVar("R")
 
 PAGES = 4
 KEYWORDS_A_PAGE = 10
@@ -65,35 +68,24 @@ class Report:
     """Collect the results of the demonstration.
 
     Args:
-        problems: Results that differ from the expected ones.
-        analyses: The number of successful analyses.
-        searches: The number of successful searches.
-        ideas: The number of ideas found.
+        analyses: The analysed keywords.
+        searches: The searches that succeeded, with their ideas.
         score: The content score of the article before and after.
         credits: The balances before and after.
+        problems: Results that differ from the expected ones.
     """
 
-    problems: list[str] = attrs.field(factory=list)
-    analyses: int = 0
-    searches: int = 0
-    ideas: int = 0
-    score: tuple[int | None, int | None] = (None, None)
-    credits: tuple[cmsapi.Credits, cmsapi.Credits] | None = None
+    analyses: list[cmsapi.Keyword]
+    searches: list[cmsapi.ContentIdeas]
+    score: tuple[int | None, int | None]
+    credits: tuple[cmsapi.Credits, cmsapi.Credits]
+    problems: list[str]
 
 
 async def demo() -> int:
     """Run a demonstration on a sandbox on this machine: no account, no network, about half a minute.
 
     The exit code is 1 if a result differs from the expected one.
-    """
-    return await run_demo()
-
-
-async def run_demo() -> int:
-    """Run the demonstration.
-
-    Returns:
-        The exit code: 0 if all results are as expected.
     """
     console = stderr_console()
     began = time.monotonic()
@@ -116,44 +108,61 @@ async def run_demo() -> int:
 
 
 async def _run_everything(client: cmsapi.Client, live: LiveProgress) -> Report:
-    report = Report()
-    me = await client.me()
+    problems: list[str] = []
+    before = (await client.me()).organization.credits
     workspace = (await client.workspaces.list())[0]
     count = PAGES * (1 + KEYWORDS_A_PAGE)
     live.say(f"Importing {PAGES} pages with {KEYWORDS_A_PAGE} keywords each: {count} requests, at most 20 a second.")
     pages, keywords = await _prepare(client, workspace.id, live)
     fan_outs: list[Task] = []
+
+    async def run(title: str, launch: Callable[[str], Awaitable[cmsapi.Job[R]]], items: Sequence[str]) -> list[R]:
+        results: list[R] = []
+        async with client.jobs.map(launch, items, in_flight=len(items)) as outcomes:
+            live.add(title, outcomes)
+            fan_outs.append(outcomes)
+            async for outcome in outcomes:
+                if outcome.error is None:
+                    results.append(outcome.value)
+                else:
+                    problems.append(f"{title}, {outcome.item}: {outcome.error}")
+        return results
+
+    async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
+        return await client.content_ideas.search(workspace.id, keyword)
+
     live.say(
         f"Launching {len(keywords)} analyses and {len(SEARCHES)} idea searches. The service takes about 6 s for each, "
         "and shows an end only to a client that asks: the SDK polls each job when it may have ended.",
         lambda: _describe_wait(fan_outs),
     )
     async with asyncio.TaskGroup() as group:
-        group.create_task(_analyse(client, keywords, live, report, fan_outs))
-        group.create_task(_search(client, workspace.id, live, report, fan_outs))
+        ids = [keyword.id for keyword in keywords]
+        analyses = group.create_task(run("keyword analyses", client.keywords.analyze, ids))
+        searches = group.create_task(run("idea searches", search, SEARCHES))
     live.say("Generating an article, which waits for a decision, and applying it to its draft.")
-    await _write_article(client, workspace.id, pages[0].id, live, report)
+    score = await _write_article(client, workspace.id, pages[0].id, live, problems)
     live.say("Deleting the pages again.")
-    live.add("pages deleted again", removed := Steps(len(pages)))
+    live.add("pages deleted again", removed := ItemCount(len(pages)))
     for page in pages:
         await client.pages.delete(page.id)
-        removed.step()
-    report.credits = (me.organization.credits, (await client.me()).organization.credits)
-    return report
+        removed.done += 1
+    after = (await client.me()).organization.credits
+    return Report(analyses.result(), searches.result(), score, (before, after), problems)
 
 
 async def _prepare(
     client: cmsapi.Client, workspace_id: str, live: LiveProgress
 ) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
-    live.add("pages and keywords", made := Steps(PAGES * (1 + KEYWORDS_A_PAGE)))
+    live.add("pages and keywords", made := ItemCount(PAGES * (1 + KEYWORDS_A_PAGE)))
 
     async def page(number: int) -> tuple[cmsapi.WebPage, list[cmsapi.Keyword]]:
         page = await client.pages.create(workspace_id, f"https://shop.example/demo/{number}")
-        made.step()
+        made.done += 1
 
         async def keyword(position: int) -> cmsapi.Keyword:
             keyword = await client.keywords.create(page.id, f"demo keyword {number}.{position}")
-            made.step()
+            made.done += 1
             return keyword
 
         return page, await asyncio.gather(*(keyword(position) for position in range(KEYWORDS_A_PAGE)))
@@ -162,44 +171,10 @@ async def _prepare(
     return [page for page, _ in created], [keyword for _, keywords in created for keyword in keywords]
 
 
-async def _analyse(
-    client: cmsapi.Client,
-    keywords: list[cmsapi.Keyword],
-    live: LiveProgress,
-    report: Report,
-    fan_outs: list[Task],
-) -> None:
-    ids = [keyword.id for keyword in keywords]
-    async with client.jobs.map(client.keywords.analyze, ids, in_flight=len(ids)) as outcomes:
-        live.add("keyword analyses", outcomes)
-        fan_outs.append(outcomes)
-        async for outcome in outcomes:
-            if outcome.error is None:
-                report.analyses += 1
-            else:
-                report.problems.append(f"analysis of {outcome.item}: {outcome.error}")
-
-
-async def _search(
-    client: cmsapi.Client, workspace_id: str, live: LiveProgress, report: Report, fan_outs: list[Task]
-) -> None:
-    async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
-        return await client.content_ideas.search(workspace_id, keyword)
-
-    async with client.jobs.map(search, SEARCHES, in_flight=len(SEARCHES)) as outcomes:
-        live.add("idea searches", outcomes)
-        fan_outs.append(outcomes)
-        async for outcome in outcomes:
-            if outcome.error is None:
-                report.searches += 1
-                report.ideas += len(outcome.value)
-            else:
-                report.problems.append(f"search {outcome.item}: {outcome.error}")
-
-
 async def _write_article(
-    client: cmsapi.Client, workspace_id: str, page_id: str, live: LiveProgress, report: Report
-) -> None:
+    client: cmsapi.Client, workspace_id: str, page_id: str, live: LiveProgress, problems: list[str]
+) -> tuple[int | None, int | None]:
+    """Generate and apply an article; return the score of its draft before and after."""
     draft = await client.contents.create(workspace_id, "What to know before a first trail run", page_id=page_id)
     settings = cmsapi.GenerationSettings(fact_checking_enabled=True)
 
@@ -210,9 +185,9 @@ async def _write_article(
         live.add("article", written)
         review = (await anext(written)).result()
     article = await review.confirm()
-    report.score = (draft.content_score, article.content_score)
     if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
-        report.problems.append("the confirmed article is not in the draft")
+        problems.append("the confirmed article is not in the draft")
+    return draft.content_score, article.content_score
 
 
 def _describe_wait(tasks: Sequence[Task]) -> str:
@@ -230,50 +205,41 @@ def _describe_wait(tasks: Sequence[Task]) -> str:
 def _check(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> None:
     problems, ledger = report.problems, sandbox.ledger
     launches = len(ledger.launches())
-    spent = _spent(report)
+    before, after = map(_balance, report.credits)
     if refused := ledger.count(status=429):
         problems.append(f"{refused} requests were answered with 429")
-    if report.analyses != PAGES * KEYWORDS_A_PAGE or report.searches != len(SEARCHES):
-        problems.append(f"{report.analyses} analyses and {report.searches} searches succeeded")
+    analyses, searches = len(report.analyses), len(report.searches)
+    if (analyses, searches) != (PAGES * KEYWORDS_A_PAGE, len(SEARCHES)):
+        problems.append(f"{analyses} analyses and {searches} searches succeeded")
     if launches != PAGES * KEYWORDS_A_PAGE + len(SEARCHES) + 1:
         problems.append(f"the service saw {launches} launches")
-    if spent != launches:
-        problems.append(f"{spent} credits were spent on {launches} launches")
+    if before - after != launches:
+        problems.append(f"{before - after} credits were spent on {launches} launches")
     if statistics.requests != len(ledger):
         problems.append(f"the client counted {statistics.requests} requests, the service {len(ledger)}")
     if seconds > LIMIT_SECONDS:
         problems.append(f"it took {seconds:.0f} s")
 
 
-def _spent(report: Report) -> int:
-    if report.credits is None:
-        return 0
-    before, after = report.credits
-    return (
-        before.analysis
-        - after.analysis
-        + before.ai_writing
-        - after.ai_writing
-        + before.content_ideas_searches
-        - after.content_ideas_searches
-    )
+def _balance(left: cmsapi.Credits) -> int:
+    return left.analysis + left.ai_writing + left.content_ideas_searches
 
 
 def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> Table:
-    jobs = report.analyses + report.searches + 1
-    before, after = report.credits or (None, None)
+    analyses, searches = len(report.analyses), len(report.searches)
+    jobs = analyses + searches + 1
+    before, after = report.credits
     table = Table("what", "seen", title="cmsapi demo", title_justify="left")
     table.columns[1].justify = "right"
-    table.add_row("jobs", f"{jobs} ({report.analyses} analyses, {report.searches} searches, 1 article)")
+    table.add_row("jobs", f"{jobs} ({analyses} analyses, {searches} searches, 1 article)")
     launches = len(sandbox.ledger.launches())
-    table.add_row("requests per job", f"{(launches + statistics.polls + report.searches) / jobs:.1f}")
+    table.add_row("requests per job", f"{(launches + statistics.polls + searches) / jobs:.1f}")
     table.add_row("requests in all", f"{statistics.requests} of {PER_HOUR} an hour")
     table.add_row("429 answers", str(sandbox.ledger.count(status=429)))
-    if before and after:
-        table.add_row("credits: analysis", f"{before.analysis} → {after.analysis}")
-        table.add_row("credits: AI writing", f"{before.ai_writing} → {after.ai_writing}")
-        table.add_row("credits: idea searches", f"{before.content_ideas_searches} → {after.content_ideas_searches}")
-    table.add_row("ideas found", str(report.ideas))
+    table.add_row("credits: analysis", f"{before.analysis} → {after.analysis}")
+    table.add_row("credits: AI writing", f"{before.ai_writing} → {after.ai_writing}")
+    table.add_row("credits: idea searches", f"{before.content_ideas_searches} → {after.content_ideas_searches}")
+    table.add_row("ideas found", str(sum(map(len, report.searches))))
     table.add_row("content score", f"{report.score[0]} → {report.score[1]}")
     table.add_row("time", f"{seconds:.1f} s")
     return table
@@ -282,11 +248,11 @@ def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seco
 def _contrast(sandbox: Sandbox) -> Table:
     """Compare the requests for the analyses and searches with those of a naive loop for the same jobs."""
     jobs = [job for job in sandbox.jobs if job.kind in RESULTS]
-    naive = run_naively([NaiveJob(job.duration, RESULTS[job.kind]) for job in jobs], Limits(per_hour=PER_HOUR))
+    naive = run_naively([(job.duration, RESULTS[job.kind]) for job in jobs], Limits(per_hour=PER_HOUR))
     sent = [entry for entry in sandbox.ledger if entry.operation in OPERATIONS]
     refused = sum(entry.status == 429 for entry in sent)
     # The first and the last request are a launch and the reading of a result.
-    ours = NaiveRun(len(sent), refused, sent[-1].at - sent[0].at)
+    ours = Traffic(len(sent), refused, sent[-1].at - sent[0].at)
     table = Table(
         f"the same {len(jobs)} jobs",
         "requests",

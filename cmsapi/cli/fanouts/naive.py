@@ -21,26 +21,13 @@ _LATENCY = 0.1
 
 
 @attrs.frozen
-class NaiveJob:
-    """Describe a job for the loop.
-
-    Args:
-        duration: Seconds from launch to end.
-        results: Requests that read the result after the last poll.
-    """
-
-    duration: float
-    results: int = 0
-
-
-@attrs.frozen
-class NaiveRun:
-    """Count what the loop sends.
+class Traffic:
+    """Count requests.
 
     Args:
         requests: All requests.
         refused: Those that are answered with 429.
-        seconds: Seconds until the last result.
+        seconds: Seconds from the first request to the last result.
     """
 
     requests: int
@@ -48,35 +35,34 @@ class NaiveRun:
     seconds: float
 
 
-def run_naively(jobs: Sequence[NaiveJob], limits: Limits) -> NaiveRun:
+def run_naively(jobs: Sequence[tuple[float, int]], limits: Limits) -> Traffic:
     """Simulate the loop for some jobs, against the limits of the service.
 
     Args:
-        jobs: The jobs.
+        jobs: For each job the seconds from launch to end, and the requests that read its result after the last poll.
         limits: The limits of the key.
     """
     rng, window = random.Random(0), SlidingWindow(limits)  # noqa: S311  no secret
-    # When a job sends its next request, its number, when it was launched, and how many results it has read.
+    # When a job sends its next request, its place in `jobs`, when it ends, and the reads that its result still takes.
     queue: list[tuple[float, int, float | None, int]] = [
-        (rng.uniform(0.0, _LATENCY), number, None, 0) for number in range(len(jobs))
+        (rng.uniform(0.0, _LATENCY), place, None, results) for place, (_, results) in enumerate(jobs)
     ]
     heapq.heapify(queue)
     requests = refused = 0
     at = 0.0
     while queue:
-        at, number, launched, read = heapq.heappop(queue)
-        job = jobs[number]
+        at, place, end, results = heapq.heappop(queue)
         requests += 1
-        again = INTERVAL + rng.uniform(0.0, _LATENCY)
+        later = at + INTERVAL + rng.uniform(0.0, _LATENCY)
         if window.wait(at) > 0.0:
             refused += 1
-            heapq.heappush(queue, (at + again, number, launched, read))
+            heapq.heappush(queue, (later, place, end, results))
             continue
         window.add(at)
-        if launched is None:
-            heapq.heappush(queue, (at + again, number, at, 0))
-        elif at < launched + job.duration:
-            heapq.heappush(queue, (at + again, number, launched, 0))
-        elif read < job.results:
-            heapq.heappush(queue, (at + rng.uniform(0.0, _LATENCY), number, launched, read + 1))
-    return NaiveRun(requests, refused, at)
+        if end is None:
+            heapq.heappush(queue, (later, place, at + jobs[place][0], results))
+        elif at < end:
+            heapq.heappush(queue, (later, place, end, results))
+        elif results:
+            heapq.heappush(queue, (at + rng.uniform(0.0, _LATENCY), place, end, results - 1))
+    return Traffic(requests, refused, at)

@@ -17,7 +17,7 @@ from cmsapi.cli.support.arguments import Items
 from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.support.times import read_past
 from cmsapi.cli.terminal.output import counted, print_message, printable
-from cmsapi.cli.terminal.progress import LiveProgress, Steps, stderr_console
+from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, stderr_console
 from cmsapi.jobs.kinds.registry import KINDS
 
 # More names than this are counted, and not printed.
@@ -128,8 +128,8 @@ async def _read(client: cmsapi.Client, wanted: Collection[str]) -> Mapping[str, 
     """Read keywords: one after another, and with the others of their pages for as long as that takes fewer requests."""
     found: dict[str, cmsapi.Keyword] = {}
     rest, listed, gained, at_a_time = list(wanted), set[str](), 0, 1
-    live, steps = LiveProgress(stderr_console()), Steps(len(rest))
-    live.add("keywords read", steps)
+    live, count = LiveProgress(stderr_console()), ItemCount(len(rest))
+    live.add("keywords read", count)
     async with live.running():
         while rest:
             begun, rest = rest[:at_a_time], rest[at_a_time:]
@@ -143,7 +143,7 @@ async def _read(client: cmsapi.Client, wanted: Collection[str]) -> Mapping[str, 
                 keywords |= {each.id: each for each in neighbours}
             found |= keywords
             rest = [item for item in rest if item not in found]
-            steps.done = len(wanted) - len(rest)
+            count.done = len(wanted) - len(rest)
             at_a_time = min(_MOST_AT_A_TIME, at_a_time * 2)
     return found
 

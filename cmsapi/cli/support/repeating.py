@@ -9,7 +9,7 @@ from typing import TypeVar
 import cmsapi
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.output import counted, print_message, printable
-from cmsapi.cli.terminal.progress import LiveProgress, Steps, stderr_console
+from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, stderr_console
 
 R = TypeVar("R")
 # These errors meet every item alike.
@@ -28,8 +28,8 @@ async def for_each(items: Sequence[str], send: Callable[[str], Awaitable[R]]) ->
     """
     results: list[R] = []
     errors: list[Exception | None] = []
-    live, steps = LiveProgress(stderr_console()), Steps(len(items))
-    live.add("", steps)
+    live, count = LiveProgress(stderr_console()), ItemCount(len(items))
+    live.add("", count)
     try:
         async with live.running():
             for item in items:
@@ -41,10 +41,10 @@ async def for_each(items: Sequence[str], send: Callable[[str], Awaitable[R]]) ->
                 except cmsapi.CMSError as error:
                     print_message(f"{printable(item)}: {error_text(error)}", style="red")
                     errors.append(error)
-                steps.step()
+                count.done += 1
     except (cmsapi.CMSError, asyncio.CancelledError):
         if results:
-            done = steps.done
+            done = count.done
             print_message(f"{counted(done, 'item')} of {len(items):,} done; the next one is {printable(items[done])}.")
         raise
     return results, combined_exit_code(errors)

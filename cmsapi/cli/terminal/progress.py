@@ -32,8 +32,8 @@ with needs("cli"):
     from rich.text import Text
 
 _REFRESH_INTERVAL = 0.25
-# Seconds that have passed, and seconds between two lines in a pipe until then: 25 lines for an hour. They come without
-# news, too: build servers end silent programs, and people take them for dead.
+# Until which second of a run lines follow each other in a pipe, and after how many seconds: 25 lines for an hour. They
+# come without news, too: build servers end silent programs, and people take them for dead.
 _LINE_INTERVALS = ((60.0, 10.0), (600.0, 60.0), (math.inf, 300.0))
 # Lines of the terminal that stay free, and those of the table around its rows.
 _FREE_LINES, _TABLE_LINES = 2, 4
@@ -75,7 +75,7 @@ def stderr_console() -> Console:
 
 
 class Task(Protocol):
-    """Anything that has a progress: a fan-out, a batch's run, several jobs, or steps."""
+    """Anything that has a progress: a fan-out, a batch's run, several jobs, or an item count."""
 
     @property
     def progress(self) -> Progress:
@@ -88,20 +88,16 @@ class Task(Protocol):
 
 
 @attrs.define
-class Steps:
-    """Count the steps of a task without jobs.
+class ItemCount:
+    """Count what a task without jobs has done.
 
     Args:
-        total: How many there are.
-        done: How many are done.
+        total: The number of items to do.
+        done: The number of items that are done.
     """
 
     total: int
     done: int = 0
-
-    def step(self) -> None:
-        """Count one step."""
-        self.done += 1
 
     @property
     def progress(self) -> Progress:
@@ -109,7 +105,7 @@ class Steps:
         return Progress(finished=self.done, waiting=self.total - self.done, total=self.total)
 
     def rows(self, limit: int) -> Sequence[ItemStatus]:
-        """Return nothing: steps have no rows."""
+        """Return nothing: only jobs have rows."""
         return ()
 
 
@@ -167,7 +163,7 @@ class LiveProgress:
         else:
             async with _meanwhile(self._print_now_and_then()):
                 yield
-        # A short run of steps, without jobs, is not worth a line.
+        # A short run without jobs is not worth a line.
         if self._printed or self._stays or any(task.progress.requests for task in self._tasks.values()):
             self._print_lines()
 

@@ -15,7 +15,7 @@ import pytest
 
 import cmsapi
 from cmsapi.cli.app import app
-from cmsapi.cli.commands.demo import run_demo
+from cmsapi.cli.commands.demo import demo
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.resources.resource import Resource
 from cmsapi.sandbox import Sandbox
@@ -80,7 +80,7 @@ async def test_every_resource_has_a_command() -> None:
 @pytest.mark.looptime
 async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     """It ends with 0, a table of 46 jobs, 46 credits and no 429, and what a naive loop would have sent."""
-    assert await run_demo() == 0
+    assert await demo() == 0
 
     shown = capsys.readouterr()
     table = shown.out

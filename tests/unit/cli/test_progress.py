@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import cmsapi
-from cmsapi.cli.terminal.progress import LiveProgress, Steps
+from cmsapi.cli.terminal.progress import ItemCount, LiveProgress
 from cmsapi.cli.terminal.totals import elapsed, headline, hindrance, totals
 from cmsapi.jobs.fanout.drawing import row_of
 from cmsapi.jobs.fanout.progress import ItemStatus, Progress
@@ -102,12 +102,12 @@ async def test_a_pipe_gets_a_line_now_and_then() -> None:
         ),
     ):
         console = Console(file=io.StringIO(), width=80)
-        live, steps = LiveProgress(console), Steps(seconds)
+        live, steps = LiveProgress(console), ItemCount(seconds)
         live.add("steps", steps)
         async with live.running():
             for _ in range(seconds):
                 await asyncio.sleep(0.999)
-                steps.step()
+                steps.done += 1
         assert text_of(console).splitlines() == lines
 
 
@@ -115,13 +115,13 @@ async def test_a_long_run_does_not_flood_a_pipe() -> None:
     """An hour takes 25 lines, with news in each second or without any."""
     for news in (True, False):
         console = Console(file=io.StringIO(), width=80)
-        live, steps = LiveProgress(console), Steps(3600)
+        live, steps = LiveProgress(console), ItemCount(3600)
         live.add("", steps)
         async with live.running():
             for _ in range(3599):
                 await asyncio.sleep(1)
                 if news:
-                    steps.step()
+                    steps.done += 1
         lines = text_of(console).splitlines()
         assert 24 <= len(lines) <= 26
         assert lines[-1].startswith("59:59")
@@ -131,7 +131,7 @@ async def test_a_line_says_that_the_hour_is_used_up() -> None:
     """What keeps all jobs waiting, and until when, is in the lines of a pipe and below the bar of a terminal."""
     for console in (Console(file=io.StringIO(), width=80, soft_wrap=True), screen(80)):
         live = LiveProgress(console, hindrance=lambda: "waiting for requests of the hour until 21:02:00")
-        live.add("", Steps(2, done=1))
+        live.add("", ItemCount(2, done=1))
         async with live.running():
             await asyncio.sleep(15)
         assert "aiting for requests of the hour until 21:02:00" in text_of(console)
@@ -154,7 +154,7 @@ async def test_a_bar_without_colours_is_visible(done: int, bar: str) -> None:
     """With NO_COLOR the part that is left has a sign of its own, at 0 % as well."""
     console = screen(80)
     live = LiveProgress(console)
-    live.add("", Steps(10, done=done))
+    live.add("", ItemCount(10, done=done))
     async with live.running():
         await asyncio.sleep(1)
     assert bar in text_of(console)
@@ -205,7 +205,7 @@ async def test_bars_stay_without_rows(sandbox: Sandbox, client: cmsapi.Client) -
     console = screen(80)
     live = LiveProgress(console, stays=True)
     live.add("analyses", Jobs(jobs))
-    live.add("pages deleted", Steps(2, done=2))
+    live.add("pages deleted", ItemCount(2, done=2))
     async with live.running():
         await asyncio.sleep(1)
     last = text_of(console).rpartition("kwd_")[2]

@@ -102,7 +102,7 @@ class Kernel:
         self._manager, self._client = manager, client
 
     async def run(self, cell: str, *, stop_after: float | None = None) -> list[str]:
-        """Run a cell, press the square button after so many seconds, and return what is printed and raised."""
+        """Run a cell, press the square button after `stop_after` seconds, and return what is printed and raised."""
         sent = self._client.execute(cell)
         if stop_after is not None:
             await asyncio.sleep(stop_after)
