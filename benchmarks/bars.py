@@ -29,6 +29,14 @@ class Bar:
         return cls(f"{name} ≤ {bar:g}{unit}", f"{figure:.2f}{unit}", figure <= bar)
 
 
+def bar_line(bars: Iterable[Bar]) -> str:
+    """Say how many bars are met, and name the others."""
+    bars = list(bars)
+    missed = [f"{bar.name}: {bar.figure}" for bar in bars if not bar.met]
+    count = f"{len(bars) - len(missed)} of {len(bars)} bars are met"
+    return f"{count}. Not met: {'; '.join(missed)}." if missed else f"{count}."
+
+
 def bar_table(bars: Iterable[Bar]) -> str:
     """Show bars."""
     return table(["bar", "figure", ""], [[bar.name, bar.figure, "met" if bar.met else "**not met**"] for bar in bars])

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables import replace_section
+from benchmarks.tables import Report
 
 
-def run(name: str, measure: Callable[[int], dict[str, Any]], markdown: Callable[[Any], str], rounds: int) -> None:
+def run(name: str, measure: Callable[[int], dict[str, Any]], report: Callable[[Any], Report], rounds: int) -> None:
     """Measure, and print or write down what was measured.
 
     Args:
         name: Name of the benchmark and of its section.
         measure: Measures in so many rounds; everything it returns can be written as JSON.
-        markdown: Shows that.
+        report: Shows that as Markdown.
         rounds: How many rounds there are, unless the command says otherwise.
     """
     parser = argparse.ArgumentParser(prog=f"benchmarks.{name}")
@@ -27,5 +27,5 @@ def run(name: str, measure: Callable[[int], dict[str, Any]], markdown: Callable[
     options = parser.parse_args()
     figures = measure(options.rounds)
     if options.update is not None:
-        replace_section(options.update, name, markdown(figures))
-    print(json.dumps(figures, indent=2) if options.json else markdown(figures))
+        report(figures).write(options.update, name)
+    print(json.dumps(figures, indent=2) if options.json else report(figures).details)

@@ -5,6 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import attrs
+
+
+@attrs.frozen
+class Report:
+    """Hold what was measured of a topic.
+
+    Args:
+        shown: Its table for the page.
+        details: All its tables, for a file that the page links.
+    """
+
+    shown: str
+    details: str
+
+    def write(self, page: Path, name: str) -> None:
+        """Replace a section of a page, and the file of its details in the folder named after the page.
+
+        Raises:
+            ValueError: The page has no such section.
+        """
+        file = page.with_suffix("") / f"{name}.txt"
+        replace_section(page, name, f"{self.shown.strip()}\n\n[All tables]({file.relative_to(page.parent).as_posix()})")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{self.details.strip()}\n", encoding="utf-8")
+
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table; the first column is text, the others are figures."""

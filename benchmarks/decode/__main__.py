@@ -10,13 +10,13 @@ from typing import Any
 
 import attrs
 
-from benchmarks.bars import Bar, bar_table
+from benchmarks.bars import Bar, bar_line, bar_table
 from benchmarks.command import run
 from benchmarks.decode.documents import CONTENT, USAGES, compact, spaced
 from benchmarks.decode.peers import PYDANTIC, Read, missing, peers, written_by_generated
 from benchmarks.generated import generated
 from benchmarks.rounds import ENVIRONMENT, Row, rows
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 from cmsapi.api.models.content import Content
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.wire.converter import Converter, to_dict
@@ -127,8 +127,18 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
     return [*bars, Bar.at_most("a content written, ratio to orjson.dumps,", written, 5)]
 
 
-def markdown(figures: dict[str, Any]) -> str:
-    """Show the figures."""
+def _reading(figures: dict[str, Any]) -> str:
+    """Show what reading costs, with both documents in one table."""
+    by_kind = [figures["rows"][kind]["orjson.loads"] for kind in DOCUMENTS]
+    lines = [
+        [name, *(cell for by_name in by_kind for cell in Row(**by_name[name]).cells(1e6)[1:3])] for name in by_kind[0]
+    ]
+    head = ["", *(cell for kind in DOCUMENTS for cell in (f"{kind}, µs", "ratio to orjson.loads"))]
+    return table(head, lines)
+
+
+def report(figures: dict[str, Any]) -> Report:
+    """Show what reading costs, and in the details each document and writing."""
     parts = [f"Measured on {figures['environment']}."]
     if figures["missing"]:
         parts.append(f"Not there, hence not measured: {'; '.join(figures['missing'])}.")
@@ -141,8 +151,9 @@ def markdown(figures: dict[str, Any]) -> str:
         parts += [f"{TITLES[kind]}, {figures['bytes'][kind]:,} bytes:", table(head, lines)]
     head = ["writing", "µs", "ratio to orjson.dumps", "half of the rounds"]
     parts.append(table(head, [Row(**row).cells(1e6) for row in figures["writing"].values()]))
-    return "\n\n".join([*parts, bar_table(_bars(figures))])
+    shown = [parts[0], _reading(figures), bar_line(_bars(figures))]
+    return Report("\n\n".join(shown), "\n\n".join([*parts, bar_table(_bars(figures))]))
 
 
 if __name__ == "__main__":
-    run("decode", measure, markdown, rounds=40)
+    run("decode", measure, report, rounds=40)

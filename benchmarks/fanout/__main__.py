@@ -13,7 +13,6 @@ from benchmarks.fanout.regimes import REGIMES
 from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import TRIALS
-from benchmarks.tables import replace_section
 
 _DRAWN = {"random": random_work.draws, "worlds": world_work.draws}
 _OF_DRAWN = ("oracle", "optimum", "cold", "warm")
@@ -53,9 +52,13 @@ def main() -> None:
     figures = measure(_selection(options))
     told = sections(figures)
     if options.update is not None:
-        for name, text in told.items():
-            replace_section(options.update, name, text)
-    print(json.dumps(plain(figures), indent=2) if options.json else "\n\n".join(told.values()))
+        for name, report in told.items():
+            report.write(options.update, name)
+    print(
+        json.dumps(plain(figures), indent=2)
+        if options.json
+        else "\n\n".join(report.details for report in told.values())
+    )
 
 
 if __name__ == "__main__":

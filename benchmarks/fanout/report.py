@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeAlias
 
 import attrs
 
+from benchmarks.bars import Bar, bar_line, bar_table
 from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed, mean, quantile, ratio, runs
 from benchmarks.fanout.bound import least_lateness
@@ -19,7 +20,7 @@ from benchmarks.fanout.random_work import Draw
 from benchmarks.fanout.regimes import REGIMES
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.work import Work
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 
 _TITLES = {
     "oracle": "oracle",
@@ -40,6 +41,7 @@ _COMPARED = (
 _OF_WORLDS = {"turnaround": "mean turnaround", "all_in_hand": "all in hand"}
 _SHARES = {0.0: "best", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.95: "95 %", 1.0: "worst"}
 _WORST = 10
+_MISSED = ("hours missed, oracle < 1,800 s", "oracle < 3,600 s")
 _FORECAST_SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 
 Run: TypeAlias = tuple[str, Draw, Strategies]
@@ -93,6 +95,19 @@ def _listed(work: Work, strategies: Strategies) -> str:
     return table(head, rows)
 
 
+def _turnarounds(listed: Mapping[str, Strategies]) -> str:
+    """Compare the mean turnaround of all strategies, one line for each work."""
+    strategies = list(dict.fromkeys(strategy for by in listed.values() for strategy in by))
+    rows = [
+        [
+            ROWS[name].title,
+            *(_seconds(mean(by[strategy], "turnaround")) if strategy in by else "" for strategy in strategies),
+        ]
+        for name, by in listed.items()
+    ]
+    return table(["mean turnaround", *(_TITLES[strategy] for strategy in strategies)], rows)
+
+
 def _random(figures: Figures) -> str:
     drawn = runs(figures, random_work.draws())
     modes = _modes(drawn)
@@ -122,6 +137,21 @@ def _random(figures: Figures) -> str:
     return "\n\n".join([*parts, "The worst of them by their turnaround:", _seeds(worst)])
 
 
+def _drawn_turnarounds(figures: Figures) -> str:
+    """Compare the mean turnaround of all random work with the optimum."""
+    drawn = runs(figures, random_work.draws())
+    rows = [
+        [
+            _TITLES[mode],
+            *_quantiles([ratio(by[mode], by["optimum"], "turnaround") for _, by in drawn]),
+            *(str(sum(is_missed(by, mode, within) for _, by in drawn)) for within in (HOUR / 2, HOUR)),
+        ]
+        for mode in _modes(drawn)
+    ]
+    head = ["mean turnaround, ratio to the optimum", *_SHARES.values(), *_MISSED]
+    return table(head, rows)
+
+
 def _quantiles(ratios: Sequence[float]) -> list[str]:
     return [f"{quantile(share, ratios):.2f}" for share in _SHARES]
 
@@ -147,7 +177,8 @@ def _forecasts(mode: str, runs: Sequence[tuple[Draw, Strategies]]) -> str:
     return table(head, rows) if rows else ""
 
 
-def _worlds(figures: Figures) -> str:
+def _by_world(figures: Figures) -> str:
+    """Compare each world with its oracle."""
     drawn = runs(figures, world_work.draws())
     modes = _modes(drawn)
     rows = []
@@ -163,9 +194,13 @@ def _worlds(figures: Figures) -> str:
             ]
         )
     head = ["ratios to the oracle", *(f"{title}: {of}" for title in _OF_WORLDS.values() for of in ("median", "worst"))]
-    head += ["hours missed, oracle < 1,800 s", "oracle < 3,600 s", "429s"]
-    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in drawn), key=_all_in_hand)
-    return "\n\n".join([table(head, rows), "The worst of them by their last result:", _seeds(worst)])
+    return table([*head, *_MISSED, "429s"], rows)
+
+
+def _worlds(figures: Figures) -> str:
+    drawn = runs(figures, world_work.draws())
+    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in _modes(drawn) for each in drawn), key=_all_in_hand)
+    return "\n\n".join([_by_world(figures), "The worst of them by their last result:", _seeds(worst)])
 
 
 def _modes(drawn: Sequence[tuple[Draw, Strategies]]) -> list[str]:
@@ -198,29 +233,44 @@ def _all_in_hand(run: Run) -> float:
     return ratio(strategies[mode], strategies["oracle"], "all_in_hand")
 
 
-def sections(figures: Figures) -> dict[str, str]:
-    """Show the tables as Markdown, by the section of the page that they belong to."""
+def sections(figures: Figures) -> dict[str, Report]:
+    """Show the figures as Markdown, by the section of the page that they belong to."""
     listed = {name: strategies for name, strategies in figures.batches.items() if name in ROWS}
     told = {}
     if listed or figures.trials:
         tables = [
             part for name, by in listed.items() for part in (f"**{ROWS[name].title}**", _listed(ROWS[name].work, by))
         ]
-        bars = _bars(attrs.evolve(figures, batches=listed))
-        told["fanout"] = "\n\n".join(
-            [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.", *tables, bars]
+        reached = _bars(attrs.evolve(figures, batches=listed))
+        told["fanout"] = Report(
+            "\n\n".join([f"Means of {figures.seeds} seeds.", _turnarounds(listed), bar_line(reached)]),
+            "\n\n".join(
+                [
+                    f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.",
+                    *tables,
+                    bar_table(reached),
+                ]
+            ),
         )
     if figures.regimes:
         told["regimes"] = _regimes(figures)
-    for name, draws, show in (("random", random_work.draws(), _random), ("worlds", world_work.draws(), _worlds)):
+    for name, draws, show, show_all in (
+        ("random", random_work.draws(), _drawn_turnarounds, _random),
+        ("worlds", world_work.draws(), _by_world, _worlds),
+    ):
         if drawn := runs(figures, draws):
             of_drawn = attrs.evolve(figures, batches={draw.work.name: by for draw, by in drawn}, trials={}, regimes={})
-            told[name] = "\n\n".join([show(of_drawn), _bars(of_drawn)])
+            reached = _bars(of_drawn)
+            told[name] = Report(
+                "\n\n".join([show(of_drawn), bar_line(reached)]),
+                "\n\n".join([show_all(of_drawn), bar_table(reached)]),
+            )
     return told
 
 
-def _regimes(figures: Figures) -> str:
+def _regimes(figures: Figures) -> Report:
     parts = [f"{figures.seeds} seeds."]
+    counts = []
     for name, regime in REGIMES.items():
         judged = {
             f"{case}, {mode}": regime.judge(regime.cases[case], tried)
@@ -233,15 +283,13 @@ def _regimes(figures: Figures) -> str:
             ]
             head = ["", *next(iter(judged.values())).figures, ""]
             parts += [f"**{regime.title}**", table(head, rows)]
-    return "\n\n".join(parts)
+            counts.append([regime.title, str(sum(each.met for each in judged.values())), str(len(judged))])
+    shown = table(["", "cases that meet the bar", "of"], counts)
+    return Report(f"{parts[0]}\n\n{shown}", "\n\n".join(parts))
 
 
-def _bars(figures: Figures) -> str:
-    rows = [
-        [f"{each.work}; {each.mode}: {each.name}", each.figure, "met" if each.met else "**not met**"]
-        for each in bars(figures)
-    ]
-    return f"The bars:\n\n{table(['bar', 'figure', ''], rows)}"
+def _bars(figures: Figures) -> list[Bar]:
+    return [Bar(f"{each.work}; {each.mode}: {each.name}", each.figure, each.met) for each in bars(figures)]
 
 
 def plain(figures: Figures) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from benchmarks.bars import Bar, bar_table
+from benchmarks.bars import Bar, bar_line, bar_table
 from benchmarks.command import run
 from benchmarks.rounds import ENVIRONMENT, Row, rows
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 
 _CLIENT = "import cmsapi; client = cmsapi.Client('sk_1', base_url='https://api.example.com')"
 ASYNCIO, AIOHTTP, PACKAGE, CLIENT = "import asyncio", "import aiohttp", "import cmsapi after asyncio", "first Client"
@@ -57,7 +57,7 @@ def measure(rounds: int) -> dict[str, Any]:
     }
 
 
-def markdown(figures: dict[str, Any]) -> str:
+def report(figures: dict[str, Any]) -> Report:
     """Show the figures."""
     by_name = {row["name"]: Row(**row) for row in figures["rows"]}
     bars = [
@@ -65,9 +65,9 @@ def markdown(figures: dict[str, Any]) -> str:
         Bar.at_most("first Client, ratio to import aiohttp,", by_name[CLIENT].ratio, 1.3),
     ]
     head = ["", "ms of CPU", "ratio to import aiohttp", "half of the rounds"]
-    lines = table(head, [row.cells(1000) for row in by_name.values()])
-    return f"Measured on {figures['environment']}.\n\n{lines}\n\n{bar_table(bars)}"
+    lines = f"Measured on {figures['environment']}.\n\n{table(head, [row.cells(1000) for row in by_name.values()])}"
+    return Report(f"{lines}\n\n{bar_line(bars)}", f"{lines}\n\n{bar_table(bars)}")
 
 
 if __name__ == "__main__":
-    run("imports", measure, markdown, rounds=15)
+    run("imports", measure, report, rounds=15)

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 from benchmarks.limiter.measuring import measure
-from benchmarks.limiter.report import markdown, plain
-from benchmarks.tables import replace_section
+from benchmarks.limiter.report import plain, report
 
 
 def main() -> None:
@@ -19,8 +18,8 @@ def main() -> None:
     options = parser.parse_args()
     figures = measure()
     if options.update is not None:
-        replace_section(options.update, "limiter", markdown(figures))
-    print(json.dumps(plain(figures), indent=2) if options.json else markdown(figures))
+        report(figures).write(options.update, "limiter")
+    print(json.dumps(plain(figures), indent=2) if options.json else report(figures).details)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from benchmarks.bars import bar_table
+from benchmarks.bars import bar_line, bar_table
 from benchmarks.limiter.bars import bars
 from benchmarks.limiter.measuring import HARDSHIPS, SEEDS, Figures, ratio
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 
 
 def _seconds(value: float | None) -> str:
@@ -67,8 +67,8 @@ def _cost(figures: Figures) -> str:
     return table(["limiter", "µs a turn", "ratio to one aiolimiter acquire"], rows)
 
 
-def markdown(figures: Figures) -> str:
-    """Show all tables."""
+def report(figures: Figures) -> Report:
+    """Show the limiters next to each other, and all tables in the details."""
     parts = [
         f"Measured on {figures.environment}.",
         _main(figures),
@@ -81,7 +81,8 @@ def markdown(figures: Figures) -> str:
     ]
     if figures.missing:
         parts.insert(1, f"Not installed, hence not measured: {'; '.join(figures.missing)}.")
-    return "\n\n".join(parts)
+    shown = [parts[0], _main(figures), bar_line(bars(figures))]
+    return Report("\n\n".join(shown), "\n\n".join(parts))
 
 
 def plain(figures: Figures) -> dict[str, Any]:

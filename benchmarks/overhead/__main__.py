@@ -17,14 +17,14 @@ from typing import Any
 
 import attrs
 
-from benchmarks.bars import Bar, bar_table
+from benchmarks.bars import Bar, bar_line, bar_table
 from benchmarks.command import run
 from benchmarks.generated import generated
 from benchmarks.overhead.contestants import BARE, CONTESTANTS, OURS, WITHOUT, missing
 from benchmarks.overhead.layers import LAYERS
 from benchmarks.overhead.worker import CALLS
 from benchmarks.rounds import ENVIRONMENT, Row, rows
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 
 _TITLES = {"sequential": "One call after the other:", "concurrent": "A hundred callers at once:"}
 # A whole call, with limits, hooks, the service's clock and the model. Without orjson, the cost of json comes on top.
@@ -118,17 +118,24 @@ def measure(rounds: int) -> dict[str, Any]:
     }
 
 
-def markdown(figures: dict[str, Any]) -> str:
-    """Show the figures."""
+def report(figures: dict[str, Any]) -> Report:
+    """Show both ways to call next to each other, and in the details where the time goes."""
     by_way = {way: {name: Row(**row) for name, row in of.items()} for way, of in figures["rows"].items()}
     parts = [f"Measured on {figures['environment']}, in {figures['rounds']} rounds of {_TURNS} turns."]
     for way, title in _TITLES.items():
         lines = [row.cells(1e6) for name, row in by_way[way].items() if name in CONTESTANTS]
         parts += [title, table(["", "µs of CPU", "ratio to aiohttp", "half of the rounds"], lines)]
     one_by_one, together = (by_way[way] for way in _TITLES)
+    costs = [
+        [*row.cells(1e6)[:3], *together[name].cells(1e6)[1:3]]
+        for name, row in one_by_one.items()
+        if name in CONTESTANTS
+    ]
+    ways = ["µs, one after the other", "ratio", "µs, a hundred at once", "ratio"]
+    shown = [parts[0], table(["", *ways], costs)]
     lines = [[*one_by_one[name].cells(1e6)[:3], *together[name].cells(1e6)[1:3]] for name in LAYERS]
-    head = ["with orjson", "µs, one after the other", "ratio", "µs, a hundred at once", "ratio"]
-    parts += ["Where it goes; each row does what the one before does, and more:", table(head, lines)]
+    layers = table(["with orjson", *ways], lines)
+    parts += ["Where it goes; each row does what the one before does, and more:", layers]
     server = figures["server"]
     parts.append(
         f"The server spent {server['cost'] * 1e6:.0f} µs of its own CPU on a call of {BARE}, and was busiest with "
@@ -137,8 +144,8 @@ def markdown(figures: dict[str, Any]) -> str:
     if figures["missing"]:
         parts.append(f"Not there, hence not measured: {'; '.join(figures['missing'])}.")
     bars = [Bar.at_most(f"{name}, ratio to aiohttp,", by_way[way][who].ratio, bar) for name, way, who, bar in _BARS]
-    return "\n\n".join([*parts, bar_table(bars)])
+    return Report("\n\n".join([*shown, bar_line(bars)]), "\n\n".join([*parts, bar_table(bars)]))
 
 
 if __name__ == "__main__":
-    run("overhead", measure, markdown, rounds=5)
+    run("overhead", measure, report, rounds=5)

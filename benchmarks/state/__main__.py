@@ -15,7 +15,7 @@ import attrs
 
 from benchmarks.state.cost import on_postgres, on_redis, on_sqlite
 from benchmarks.state.saturation import Saturation, saturate
-from benchmarks.tables import replace_section, table
+from benchmarks.tables import Report, table
 from tests.support.postgres import running_postgres, why_no_postgres
 from tests.support.servers import running_server, server_binary
 
@@ -49,8 +49,8 @@ async def saturations(url: str, store: str, seconds: float, runs: dict[str, Satu
     runs[f"{store}: the thousand"] = await saturate(url % 3, 75.0, 1000)
 
 
-def markdown(figures: dict[str, Any]) -> str:
-    """Show the figures as tables."""
+def report(figures: dict[str, Any]) -> Report:
+    """Show the four processes, and in the details what each operation costs."""
     parts = [
         f"Measured on {platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} processors."
     ]
@@ -84,7 +84,8 @@ def markdown(figures: dict[str, Any]) -> str:
         ]
         for name, run in figures["runs"].items()
     ]
-    return "\n\n".join([*parts, table(head, rows)])
+    together = table(head, rows)
+    return Report(f"{parts[0]}\n\n{together}", "\n\n".join([*parts, together]))
 
 
 def main() -> None:
@@ -96,8 +97,8 @@ def main() -> None:
     options = parser.parse_args()
     figures = asyncio.run(measure(options.seconds))
     if options.update is not None:
-        replace_section(options.update, "state", markdown(figures))
-    print(json.dumps(figures, default=attrs.asdict, indent=2) if options.json else markdown(figures))
+        report(figures).write(options.update, "state")
+    print(json.dumps(figures, default=attrs.asdict, indent=2) if options.json else report(figures).details)
 
 
 if __name__ == "__main__":

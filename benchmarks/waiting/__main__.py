@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from benchmarks.bars import Bar, bar_table
+from benchmarks.bars import Bar, bar_line, bar_table
 from benchmarks.command import run
 from benchmarks.rounds import ENVIRONMENT, Row, rows
-from benchmarks.tables import table
+from benchmarks.tables import Report, table
 from benchmarks.waiting.contestants import CONTESTANTS, OURS, PACER, TASK
 
 JOBS = 50_000
@@ -49,7 +49,7 @@ def measure(rounds: int) -> dict[str, Any]:
     return {"environment": ENVIRONMENT, "jobs": JOBS, **means, "rows": by_figure}
 
 
-def markdown(figures: dict[str, Any]) -> str:
+def report(figures: dict[str, Any]) -> Report:
     """Show the figures."""
     by_figure = {figure: {name: Row(**row) for name, row in of.items()} for figure, of in figures["rows"].items()}
     lines = []
@@ -84,14 +84,9 @@ def markdown(figures: dict[str, Any]) -> str:
         Bar.at_most("creation, its awaiter included,", cost("creation", OURS), 15, " µs"),
         Bar.at_most("cancellation, its awaiter included,", cost("cancellation", OURS), 5, " µs"),
     ]
-    return "\n\n".join(
-        [
-            f"Measured on {figures['environment']}; {figures['jobs']:,} jobs that wait.",
-            table(head, lines),
-            bar_table(bars),
-        ]
-    )
+    jobs = f"Measured on {figures['environment']}; {figures['jobs']:,} jobs that wait.\n\n{table(head, lines)}"
+    return Report(f"{jobs}\n\n{bar_line(bars)}", f"{jobs}\n\n{bar_table(bars)}")
 
 
 if __name__ == "__main__":
-    run("waiting", measure, markdown, rounds=3)
+    run("waiting", measure, report, rounds=3)

@@ -11,7 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.tables import replace_row, replace_section, table
+from benchmarks import tables
+from benchmarks.tables import replace_row, table
 from cmsapi import OPERATIONS
 from tests.long.chaos.run import Report, chaos, chaos_in_file, chaos_on_loopback
 from tests.long.chaos.seeds import FIRST, seeds
@@ -38,11 +39,11 @@ def main() -> None:
     # One after the other, because a busy machine is late.
     reports["in memory, through a proxy"] = [chaos_on_loopback(seed) for seed in seeds(options.loopback)]
     reports["on Redis, through a proxy"] = list(_on_redis(options.redis))
-    text = markdown(reports)
+    shown = tabulated(reports)
     if options.update is not None:
-        replace_section(options.update, "chaos", text)
+        shown.write(options.update, "chaos")
         replace_row(options.update, "chaos-environments", _ENVIRONMENTS, _row([*chain(*reports.values())]))
-    print(text)  # noqa: T201
+    print(shown.details)  # noqa: T201
     together = [report for each in reports.values() for report in each]
     for report in together:
         for line in report.violated:
@@ -77,8 +78,8 @@ def _row(reports: Sequence[Report]) -> list[str]:
     return [environment(), *(f"{count:,}" for count in counts)]
 
 
-def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
-    """Show what the runs were and what did not hold, by where the state was."""
+def tabulated(reports: Mapping[str, Sequence[Report]]) -> tables.Report:
+    """Show what the runs were and what did not hold, by where the state was; habits, faults and ends are details."""
     together = [report for each in reports.values() for report in each]
     called = {name for report in together for name in report.calls} & set(OPERATIONS)
     parts = [
@@ -92,7 +93,7 @@ def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
         _counted("fault", [report.struck for report in together]),
         _counted("how a call or a wait ended", [report.ends for report in together]),
     ]
-    return "\n\n".join(parts)
+    return tables.Report("\n\n".join(parts[:2]), "\n\n".join(parts))
 
 
 _COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {

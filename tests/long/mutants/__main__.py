@@ -17,7 +17,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.tables import replace_section, table
+from benchmarks.tables import Report, table
 
 HERE = Path(__file__).parents[3]
 _WINDOWS = ("ratelimit/test_sliding_windows",)
@@ -138,7 +138,7 @@ def main() -> None:
             print(_run(place, "show", name))  # noqa: T201
         print(markdown(scores[-1:]), flush=True)  # noqa: T201
     if options.update is not None:
-        replace_section(options.update, "mutants", markdown(scores))
+        Report(summary(scores), markdown(scores)).write(options.update, "mutants")
 
 
 def mutate(module: str, place: Path, children: int) -> Score:
@@ -168,6 +168,12 @@ def mutate(module: str, place: Path, children: int) -> Score:
     survivors = tuple(name for name, end in ends.items() if end in _SURVIVED)
     unclear = sum(end not in _KILLED | _TIMED_OUT | _SURVIVED for end in ends.values())
     return Score(module, len(ends), survivors, unclear)
+
+
+def summary(scores: Sequence[Score]) -> str:
+    """Say how many mutants of all modules were noticed."""
+    made, noticed = sum(each.made for each in scores), sum(round(each.made * each.share) for each in scores)
+    return f"Tests noticed {noticed:,} of {made:,} mutants in {len(scores)} modules ({noticed / made * 100:.1f} %)."
 
 
 def markdown(scores: Sequence[Score]) -> str:

@@ -118,7 +118,7 @@ def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None
     """Every strategy has its row, every bar its figure, and the plain values are JSON."""
     trials = {"awaiters": {"cold": [in_virtual_time(awaiters(0, warm=False))]}}
     figures = Figures(1, {"searches": outcomes}, trials)
-    shown = sections(figures)["fanout"]
+    shown = sections(figures)["fanout"].details
     assert ROWS["searches"].title in shown
     assert "| informed optimum |" in shown
     document = json.loads(json.dumps(plain(figures)))
@@ -139,8 +139,8 @@ def test_work_drawn_at_random_has_a_section_of_its_own(outcomes: dict[str, list[
     drawn = {"random 0": outcomes, "random 1": {**outcomes, "oracle": soon, "cold": late}}
     shown = sections(Figures(1, drawn, {}))
     assert list(shown) == ["random"]
-    assert "| 1, cold | Weibull;" in shown["random"]
-    assert "where the oracle needs less than half of one | 1 | **not met** |" in shown["random"]
+    assert "| 1, cold | Weibull;" in shown["random"].details
+    assert "where the oracle needs less than half of one | 1 | **not met** |" in shown["random"].details
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_forecasts_are_compared_with_what_happens() -> None:
     assert {each.what for each in outcome.forecasts} == set(COMPARED)
     assert all(each.actual > 0.0 and each.whole >= each.actual for each in outcome.forecasts)
     landmarks = {name: [run(work, name, 1)] for name in ("oracle", "optimum")}
-    shown = sections(Figures(1, {"random 0": {**landmarks, "warm": [outcome]}}, {}))["random"]
+    shown = sections(Figures(1, {"random 0": {**landmarks, "warm": [outcome]}}, {}))["random"].details
     assert f"| {REQUESTS} | " in shown
     assert "warm: seconds left: within 20 % of the whole in 90 % |" in shown
 
@@ -174,10 +174,10 @@ def test_worlds_have_a_section_of_their_own(outcomes: dict[str, list[Outcome]]) 
     late = [attrs.evolve(outcomes["cold"][0], all_in_hand=3603.0, refused=2)]
     shown = sections(Figures(1, {"world 0": outcomes, "world 1": {**outcomes, "cold": late}}, {}))
     assert list(shown) == ["worlds"]
-    assert "| 1 | 1 | 2 |\n" in shown["worlds"]
-    assert "| 1, cold | stranger; since" in shown["worlds"]
+    assert "| 1 | 1 | 2 |\n" in shown["worlds"].details
+    assert "| 1, cold | stranger; since" in shown["worlds"].details
     bar = "stranger; cold: hours missed where the oracle needs less than half of one"
-    assert f"| {bar} | 1 | **not met** |" in shown["worlds"]
+    assert f"| {bar} | 1 | **not met** |" in shown["worlds"].details
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -230,7 +230,7 @@ def test_regimes_have_a_section_of_their_own() -> None:
     figures = Figures(1, {}, {}, tried)
     shown = sections(figures)
     assert list(shown) == ["regimes"]
-    assert "| 40 of 10 s, cold | " in shown["regimes"]
+    assert "| 40 of 10 s, cold | " in shown["regimes"].details
     (case,) = json.loads(json.dumps(plain(figures)))["regimes"]
     assert case["figures"]["bar"] == "20"
 
