@@ -19,11 +19,7 @@ _LEFT, _TOP = "text-align:left", "vertical-align:top"
 _NAME = f' style="{_LEFT};{_TOP};white-space:nowrap"'
 _TITLE = f' style="{_LEFT};font-weight:bold"'
 _FRAME = ' style="overflow-x:auto"'
-<<<<<<< HEAD
-# Characters of the narrowest column of texts in a wide table, and of the longest word that is not broken.
-=======
 # The fewest characters of a column of texts in a wide table, and the longest word that stays in one line.
->>>>>>> 37fd3246 (Fan out once in the demonstration, and say what is counted)
 _MIN_WIDTH, _MAX_WORD = 24, 40
 # The fields that identify an object, the most readable first.
 _IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")

@@ -126,6 +126,21 @@ def test_files_of_the_packages_exist() -> None:
             assert (ROOT / "cmsapi" / package / path).exists(), f"{package} has no {path}"
 
 
+def test_names_of_the_table_of_changes_exist() -> None:
+    """Each path of the table that says where to change what is there, and each name is in a file of its row."""
+    table = (ROOT / "docs/architecture.md").read_text().partition("| to change … | go to |")[2].partition("\n\n")[0]
+    rows = [re.findall(r"`([^`]+)`", row) for row in table.splitlines()[2:]]
+    assert len(rows) > 15
+    for told in rows:
+        paths = [ROOT / path for path in told if "/" in path]
+        assert paths, told
+        assert all(path.exists() for path in paths), told
+        files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*.py"))]
+        text = "\n".join(file.read_text() for file in files)
+        for name in told:
+            assert "/" in name or re.search(rf"\b{name.rpartition('.')[2].rstrip('=')}\b", text), f"{name} in {paths}"
+
+
 def test_names_in_comments_lead_somewhere() -> None:
     """A module, or a name in a module, that a docstring, a comment or a page names is there."""
     told = set(re.findall(r'"(cmsapi(?:\.\w+)+)"', "".join(path.read_text() for path in EVENTS_AND_METRICS)))

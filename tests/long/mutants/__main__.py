@@ -1,7 +1,7 @@
 """Break the code in small ways and see whether tests notice: `python -m tests.long.mutants [--only ratelimit/limiter]`.
 
 mutmut makes the mutants, in a copy of the repository, one module after the other, each with the tests that are about
-it. A mutant that no test notices is printed; docs/development.md says of each why it may live.
+it. A mutant that no test notices is printed; CONTRIBUTING.md says which may live.
 """
 
 from __future__ import annotations
