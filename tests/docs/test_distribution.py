@@ -105,7 +105,7 @@ def test_links_of_its_description_lead_to_its_version(told: Message) -> None:
     repository = re.escape(addresses["Repository"])
     files = rf"(?:{repository}/(?:blob|tree)|{repository.replace('github', 'raw.githubusercontent')})/v{version}/"
     found = re.findall(r"(?:\]\(|src=\")(https:[^)\"]+)", description)
-    assert len(found) > 30
+    assert len(found) > 20
     for address in found:
         if address.startswith(pages):
             path = "docs/" + address.removeprefix(pages).partition("#")[0].replace(".html", ".md")
