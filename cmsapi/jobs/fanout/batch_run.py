@@ -12,7 +12,19 @@ from typing import Any
 
 import attrs
 
-from cmsapi.errors import LaunchUnknownError, OutOfCreditsError, StateError
+from cmsapi.errors import (
+    ClientClosedError,
+    DeadlineError,
+    LaunchUnknownError,
+    LeaseLostError,
+    NotSentError,
+    OutOfCreditsError,
+    RateLimitedError,
+    RateLimitWaitError,
+    ServiceUnavailableError,
+    StateError,
+    UnauthorizedError,
+)
 from cmsapi.jobs.fanout.batch_status import BatchStatus, counts_of, paid, read_batch
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.tracking import Tracker
@@ -22,6 +34,21 @@ from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.state.entry import Entry, EntryStatus
 
 logger: logging.Logger = logging.getLogger("cmsapi")
+
+# They say nothing of the item, so that the next run launches it. A launch that is unknown has an end of its own.
+_SAYS_NOTHING_OF_THE_ITEM = (
+    ClientClosedError,
+    DeadlineError,
+    LaunchUnknownError,
+    LeaseLostError,
+    NotSentError,
+    OutOfCreditsError,
+    RateLimitedError,
+    RateLimitWaitError,
+    ServiceUnavailableError,
+    StateError,
+    UnauthorizedError,
+)
 
 
 class BatchRun:
@@ -38,7 +65,7 @@ class BatchRun:
         self._journal = journal
         self._tracker = tracker
         self._id = secrets.token_hex(4)
-        self._total = 0
+        self._total: int | None = None
         self._refused = 0
         # Requests that are in the record, and those that the write under way adds up to.
         self._written_requests = self._sent = 0
@@ -75,7 +102,7 @@ class BatchRun:
     def note(self, outcome: Outcome[Any, Any]) -> None:
         """Count an item that ended without a job, of which the batch keeps no end."""
         refused = outcome.error is not None and outcome.job is None and not outcome.earlier
-        self._refused += refused and not isinstance(outcome.error, LaunchUnknownError | OutOfCreditsError)
+        self._refused += refused and not isinstance(outcome.error, _SAYS_NOTHING_OF_THE_ITEM)
 
     async def end(self, on_done: Callable[[BatchStatus], Any] | None) -> None:
         """Write the end of the batch if it is done, and call `on_done` unless another process does or did."""

@@ -32,7 +32,8 @@ class BatchStatus:
             works on it, and there is none while no process does.
         began_at: When its first run began; None when no run is known.
         worked_at: When a process last worked on it, at most five seconds ago while one does; None as for `began_at`.
-        done_at: When a run had an outcome for each item; None before.
+        done_at: When each item had ended; None before. An item that was refused for itself has ended, without a job;
+            one that was not launched because the state, the credits or the requests were not there has not.
         processes: How many runs work on it now.
     """
 
@@ -45,7 +46,7 @@ class BatchStatus:
 
     @property
     def done(self) -> bool:
-        """Whether a run had an outcome for each item."""
+        """Whether each item has ended."""
         return self.done_at is not None
 
     @property
@@ -62,16 +63,15 @@ class BatchStatus:
         return markup.record(self)
 
 
-async def read_batch(
-    journal: LaunchJournal, scope: str, name: str, outcomes: Sequence[Entry] | None = None
-) -> BatchStatus:
-    """Read how far a batch is, with the outcomes of its items unless they were read."""
+async def read_batch(journal: LaunchJournal, scope: str, name: str) -> BatchStatus:
+    """Read how far a batch is."""
     record = await journal.batches.read(scope, name)
     if record is not None and record.counts is not None:
         return status_of(name, record, (), (), journal.wall())
-    if outcomes is None:
-        outcomes = await journal.state.outcomes(scope, batch=name)
-    return status_of(name, record, outcomes, (await journal.state.entries(scope)).values(), journal.wall())
+    # Before the outcomes: a job that ends between the two reads is then in both, and not in none.
+    entries = (await journal.state.entries(scope)).values()
+    outcomes = await journal.state.outcomes(scope, batch=name)
+    return status_of(name, record, outcomes, entries, journal.wall())
 
 
 async def read_batches(journal: LaunchJournal, scope: str) -> list[BatchStatus]:
@@ -99,15 +99,14 @@ def status_of(
         record = BatchRecord(began_at=min(entry.asked_at for entry in outcomes), worked_at=_last(outcomes))
     working = record.working(now)
     counts = record.counts if record.counts is not None else _counts(name, record, outcomes, entries)
-    total = record.total or None
-    waiting = max(0, record.total - counts["finished"] - counts["running"])
+    waiting = max(0, (record.total or 0) - counts["finished"] - counts["running"])
     left = [max(0.0, at - now) for at in record.ends_at or ()] if working else []
     if record.done_at is not None:
         left = [0.0, 0.0, 0.0]
     progress = Progress(
         **counts,
         waiting=waiting,
-        total=total,
+        total=record.total,
         stopped=not working and waiting > 0,
         seconds_left=left[0] if left else None,
         seconds_left_range=(left[1], left[2]) if left else None,

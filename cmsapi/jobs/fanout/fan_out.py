@@ -19,7 +19,15 @@ from typing import Generic, Literal, Self, TypeVar, cast
 
 from cmsapi.api.arguments import function, one_of, optional_seconds, several, within
 from cmsapi.display.frames import DataFrame
-from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
+from cmsapi.errors import (
+    APIError,
+    ArgumentError,
+    ClientClosedError,
+    CMSError,
+    ConflictError,
+    JobError,
+    OutOfCreditsError,
+)
 from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
 from cmsapi.jobs.fanout.tracking import ShowsProgress, TrackedItem, Tracker, tracker_of
@@ -112,9 +120,9 @@ class Fanout(OutcomeStream[I, R]):
 
     Made by `client.jobs.map`, whose arguments it takes. No more items are taken than can be in flight.
 
-    Leaving the context early stops launching: it cancels launches that wait for permits, and waits for launches in
-    flight. Launched jobs continue: `launched` has those that are not finished. Without the context, launching stops
-    after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
+    Leaving the context early stops launching: it cancels launches that wait for permits, and waits for the answers of
+    those in flight, five seconds at most. Launched jobs continue: `launched` has those that are not finished. Without
+    the context, launching stops after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
     """
 
     def __init__(
@@ -294,7 +302,7 @@ class Fanout(OutcomeStream[I, R]):
         except asyncio.CancelledError:
             if being_cancelled():
                 if job is None:
-                    # A launch that may be paid for is waited for, and its job listed.
+                    # The job of a launch whose answer comes soon is listed; none is lost, listed or not.
                     found = [job_of(job, self._poller) for job in await purpose.jobs_in_flight()]
                     self._launched |= dict.fromkeys(found)
                     tracker.abandon(tracked, found)
@@ -353,8 +361,10 @@ class Fanout(OutcomeStream[I, R]):
             self._credits_left += purpose.unspent
             self._covered += purpose.unspent
             self._launch_ended.set()
-            if isinstance(error := sys.exception(), ConflictError):
-                await self._read_balance(error)
+            error = sys.exception()
+            refusal = error.__cause__ if isinstance(error, OutOfCreditsError) else error
+            if isinstance(refusal, ConflictError) or (refusal is not error and isinstance(refusal, APIError)):
+                await self._read_balance(refusal)
 
     # Credits, one a launch
 
@@ -381,8 +391,8 @@ class Fanout(OutcomeStream[I, R]):
         self._covered -= 1
         return True
 
-    async def _read_balance(self, refusal: ConflictError) -> None:
-        """Read after a conflict whether credits are left, unless it is known."""
+    async def _read_balance(self, refusal: APIError) -> None:
+        """Read after a refusal whether credits are left, unless it is known."""
         kinds = (kind for kind in KINDS.values() if kind.launch_operation == refusal.operation)
         balance = next((kind.balance for kind in kinds), None)
         if balance is None or self._covered >= 1 or self._reading_balance or self._stopped is not None:
@@ -391,7 +401,7 @@ class Fanout(OutcomeStream[I, R]):
         try:
             left = balance.of(await self._poller.poll_settings.read_user())
         except CMSError:
-            # The caller gets the conflict itself.
+            # The caller gets the refusal itself.
             left = None
         finally:
             self._reading_balance = False

@@ -31,13 +31,13 @@ class BatchRecord:
     Args:
         began_at: When its first run began, in seconds since 1970.
         worked_at: When a run last wrote here.
-        total: The items of its newest run, and those that had ended or ran already.
+        total: The items of its newest run, and those that had ended or ran already; None when no run is known.
         workers: The runs that work on it, and when each wrote last.
         refused: Items of the newest run that ended without a job.
         credits: Credits that items have cost whose outcomes were forgotten, because they are launched again.
         requests: Requests of all runs.
         ends_at: When its end is expected: about, at the earliest and at the latest; None while that is not known.
-        done_at: When a run had an outcome for each item; None before.
+        done_at: When each item had ended; None before.
         counts: Its counts at that time, which are final until a run has something to do again.
         telling: The run that calls `on_done`, or None.
         told_at: When `on_done` had been called; None before.
@@ -45,7 +45,7 @@ class BatchRecord:
 
     began_at: float = attrs.field(validator=_number)
     worked_at: float = attrs.field(validator=_number)
-    total: int = attrs.field(default=0, validator=_count)
+    total: int | None = attrs.field(default=None, validator=optional(_count))
     workers: Mapping[str, float] = attrs.field(
         factory=dict, validator=deep_mapping(instance_of(str), _number, instance_of(dict))
     )

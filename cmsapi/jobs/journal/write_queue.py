@@ -30,10 +30,12 @@ class WriteQueue:
         # Those that failed.
         self._failed: dict[str, list[Write]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        # Whether the last write failed: one warning an outage is enough.
+        self._away = False
         self._closed = False
 
-    def add(self, key: str, write: Write, level: int = logging.WARNING) -> None:
-        """Write after the earlier writes of the same entry; a write that fails is logged on a level and repeated."""
+    def add(self, key: str, write: Write) -> None:
+        """Write after the earlier writes of the same entry; a write that fails is repeated."""
         before = self._last.get(key)
 
         async def work() -> None:
@@ -42,12 +44,19 @@ class WriteQueue:
                 await asyncio.wait([before])
             try:
                 await write()
+                if self._away:
+                    self._away = False
+                    logger.warning("The journal can be written again.")
             except LeaseLostError as error:
                 logger.info("%s", error)
             except Exception as error:
                 # Whatever went wrong: no code awaits this task, and the entry must not stay held for ever.
                 strange = None if isinstance(error, StateError) else error
-                logger.log(level, "Journal unavailable; a write is tried again: %s", error, exc_info=strange)
+                level = logging.DEBUG if self._away and strange is None else logging.WARNING
+                logger.log(
+                    level, "Journal unavailable; writes are tried again until it is back: %s", error, exc_info=strange
+                )
+                self._away = True
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
                     self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat)
@@ -67,8 +76,7 @@ class WriteQueue:
 
     def _repeat_writes(self, key: str) -> None:
         for write in self._failed.pop(key, ()):
-            # The failure was logged already.
-            self.add(key, write, logging.DEBUG)
+            self.add(key, write)
 
     async def flush(self, *keys: str) -> None:
         """Wait until all writes of some entries, or of all entries, are done or have failed once more."""

@@ -22,10 +22,13 @@ def is_about_credits(error: APIError) -> bool:
     return not error.in_doubt and error.status in _STATUSES and _WORDS.search(error.message) is not None
 
 
-async def out_of_credits(request: LaunchRequest, refusal: APIError, settings: PollSettings) -> OutOfCreditsError:
-    """Make the error of a launch that the service refuses because of its credits; one request, for the balance."""
+async def out_of_credits(request: LaunchRequest, refusal: APIError, settings: PollSettings | None) -> OutOfCreditsError:
+    """Make the error of a launch that the service refuses because of its credits.
+
+    With settings it tells the balance, which takes one request.
+    """
     left = None
-    if (balance := request.kind.balance) is not None:
+    if settings is not None and (balance := request.kind.balance) is not None:
         # Without an answer the refusal itself tells enough.
         with contextlib.suppress(CMSError):
             left = balance.of(await settings.read_user())

@@ -69,10 +69,11 @@ class Launcher:
         try:
             job, _ = await (self._observed(request) if hooks.wants(LaunchFinished.level) else self._in_time(request))
         except APIError as error:
-            # A fan-out finds out itself whether its next launches can be paid.
-            if PURPOSE.get() is None and is_about_credits(error):
-                raise await out_of_credits(request, error, self.poller.poll_settings) from error
-            raise
+            if not is_about_credits(error):
+                raise
+            # A fan-out reads the balance once for all of its launches.
+            settings = self.poller.poll_settings if PURPOSE.get() is None else None
+            raise await out_of_credits(request, error, settings) from error
         handle = job_of(job, self.poller)
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)

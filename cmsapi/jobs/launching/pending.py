@@ -17,6 +17,8 @@ from cmsapi.jobs.tracked import JobKey, Record, TrackedJob
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.state.entry import Entry
 
+# Seconds for which the end of a fan-out waits for answers: less than the ten after which a service manager kills.
+_LAST_ANSWERS = 5.0
 _NOT_WRITTEN = Record(Entry(kind="", target="", asked_at=0.0))
 
 
@@ -153,11 +155,16 @@ class LaunchPurpose:
         return self.taken - sum(launch.credits for launch in self.launches)
 
     async def jobs_in_flight(self) -> list[TrackedJob]:
-        """Wait for its launches that may be paid for, and return their jobs."""
-        tasks = [launch.task for launch in self.launches if launch.in_flight]
-        if tasks:
-            await asyncio.wait(tasks)
-        return [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
+        """Wait some seconds for the answers of its launches that may be paid for, and return their jobs.
+
+        A launch whose answer does not come, or is lost, goes on without a caller: the client settles it, or the next
+        launch of the same does.
+        """
+        sent = [launch for launch in self.launches if launch.in_flight]
+        if waiting := [launch.task for launch in sent if launch.cause is None]:
+            await asyncio.wait(waiting, timeout=_LAST_ANSWERS)
+        tasks = [launch.task for launch in sent if launch.task.done() and not launch.task.cancelled()]
+        return [task.result() for task in tasks if task.exception() is None]
 
 
 #: The fan-out for which the current task launches; None outside of fan-outs.
