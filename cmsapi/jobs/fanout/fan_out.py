@@ -1,6 +1,6 @@
 """Launch a job for each of many items, a bounded number at a time, and give the outcomes as the jobs finish.
 
-A fan-out stops at its own limit of credits, and when the balance is used up.
+What stops it at its own limit of credits, and when the balance is used up, is in `credits`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,12 @@ from typing import Generic, Literal, Self, TypeVar, cast
 
 from cmsapi.api.arguments import function, one_of, optional_seconds, several, within
 from cmsapi.display.frames import DataFrame
-from cmsapi.errors import (
-    APIError,
-    ArgumentError,
-    ClientClosedError,
-    CMSError,
-    ConflictError,
-    JobError,
-    OutOfCreditsError,
-)
+from cmsapi.errors import ArgumentError, ClientClosedError, JobError, OutOfCreditsError
+from cmsapi.jobs.fanout.credits import LaunchCredits
 from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
 from cmsapi.jobs.fanout.tracking import ShowsProgress, TrackedItem, Tracker, tracker_of
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
@@ -166,15 +158,7 @@ class Fanout(OutcomeStream[I, R]):
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
         # A launch that waits for a permit cannot be cancelled when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
-        self._most_credits = max_credits
-        self._credits_left: float = math.inf if max_credits is None else max_credits
-        # Launches that the balance still covers, as it was last read; 0 before the first reading.
-        self._covered = 0.0
-        self._reading_balance = False
-        # Set when a launch has ended, so that its credit may be there again.
-        self._launch_ended = asyncio.Event()
-        # Why it launches no more.
-        self._stopped: OutOfCreditsError | None = None
+        self._credits = LaunchCredits(max_credits, poller.poll_settings.read_user)
         self._admission = poller.scheduler.policy.admission
         strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
@@ -246,11 +230,11 @@ class Fanout(OutcomeStream[I, R]):
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
                     self._check_open()
-                    if earlier or await self._reserve_credit():
+                    if earlier or await self._credits.reserve(self._launch_queue):
                         tasks.create_task(self._run_one(item, place, earlier=earlier))
                     else:
                         self._admission.launched(self._launch_queue, None)
-                        self._put(Failed(item, None, cast("OutOfCreditsError", self._stopped)), place=place)
+                        self._put(Failed(item, None, cast("OutOfCreditsError", self._credits.stopped)), place=place)
                         self._tracker.stopped = True
                         if not self._earlier:
                             break
@@ -286,7 +270,7 @@ class Fanout(OutcomeStream[I, R]):
         outer = PURPOSE.get()
         inherited = None if outer is None else outer.item
         purpose = LaunchPurpose(
-            self._take_credit,
+            self._credits.take,
             (self._batch, str(item)) if self._batch is not None else inherited,
             self._drain if self._errors == "collect" else None,
             taken=0 if earlier else 1,
@@ -358,64 +342,8 @@ class Fanout(OutcomeStream[I, R]):
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
             self._tracker.credits += purpose.taken - purpose.unspent
-            self._credits_left += purpose.unspent
-            self._covered += purpose.unspent
-            self._launch_ended.set()
-            error = sys.exception()
-            refusal = error.__cause__ if isinstance(error, OutOfCreditsError) else error
-            if isinstance(refusal, ConflictError) or (refusal is not error and isinstance(refusal, APIError)):
-                await self._read_balance(refusal)
-
-    # Credits, one a launch
-
-    async def _reserve_credit(self) -> bool:
-        """Take the credit of one launch, and tell whether there is one.
-
-        When none is left, it waits for the launches in flight: a refused one gives its credit back. It also waits while
-        the balance is being read.
-        """
-        while self._stopped is None:
-            others = self._launch_queue.launching > 1
-            if not self._reading_balance and (self._credits_left >= 1 or not others):
-                break
-            self._launch_ended.clear()
-            await self._launch_ended.wait()
-        if self._stopped is None and not self._take_credit():
-            self._stop(f"The bound that you set, max_credits={self._most_credits}, is reached")
-        return self._stopped is None
-
-    def _take_credit(self) -> bool:
-        if self._credits_left < 1:
-            return False
-        self._credits_left -= 1
-        self._covered -= 1
-        return True
-
-    async def _read_balance(self, refusal: APIError) -> None:
-        """Read after a refusal whether credits are left, unless it is known."""
-        kinds = (kind for kind in KINDS.values() if kind.launch_operation == refusal.operation)
-        balance = next((kind.balance for kind in kinds), None)
-        if balance is None or self._covered >= 1 or self._reading_balance or self._stopped is not None:
-            return
-        self._reading_balance = True
-        try:
-            left = balance.of(await self._poller.poll_settings.read_user())
-        except CMSError:
-            # The caller gets the refusal itself.
-            left = None
-        finally:
-            self._reading_balance = False
-            self._launch_ended.set()
-        if left is not None:
-            self._covered = left
-            if left < 1:
-                self._stop("No credits are left for such launches")
-
-    def _stop(self, why: str) -> None:
-        self._stopped = OutOfCreditsError(
-            f"{why}: the fan-out launches no more jobs. Nothing was sent or charged for the remaining items. Launched "
-            "jobs go on."
-        )
+            self._credits.give_back(purpose.unspent)
+            await self._credits.note_failure(sys.exception())
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
