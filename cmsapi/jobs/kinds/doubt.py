@@ -50,7 +50,7 @@ class Doubt(enum.Enum):
         #: Seconds for which it has to last by default.
         self.seconds: float = seconds
 
-    def patience(self, policy: PollPolicy, *, seen: bool) -> float:
+    def timeout(self, policy: PollPolicy, *, seen: bool) -> float:
         """Return for how many seconds it has to last.
 
         Args:
@@ -61,8 +61,8 @@ class Doubt(enum.Enum):
             return policy.outage_timeout
         limit = policy.give_up_after
         if self in (Doubt.GONE, Doubt.OTHER_JOB, Doubt.EARLIER_TIME):
-            patience = self.seconds if seen else _NEVER_SEEN
-            return patience if limit is None else min(patience, limit)
+            timeout = self.seconds if seen else _NEVER_SEEN
+            return timeout if limit is None else min(timeout, limit)
         return self.seconds if limit is None else limit
 
 
@@ -84,7 +84,7 @@ class Lasting:
 
     def left(self, policy: PollPolicy, now: float, *, seen: bool) -> float:
         """Return for how many seconds more it has to last to end the job."""
-        return max(0.0, self.since + self.doubt.patience(policy, seen=seen) - now)
+        return max(0.0, self.since + self.doubt.timeout(policy, seen=seen) - now)
 
     def lasts(self, policy: PollPolicy, now: float, *, seen: bool) -> bool:
         """Tell whether it has lasted for long enough to end the job."""

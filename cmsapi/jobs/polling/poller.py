@@ -371,8 +371,8 @@ class Poller:
         history.add(observation, _now())
         if observation.doubt is Doubt.UNLISTED and (job.kind, history.word) not in self._reported:
             self._reported.add((job.kind, history.word))
-            patience = Doubt.UNLISTED.patience(job.settings.policy, seen=history.seen)
-            self.hooks(UnlistedState(kind=job.kind.name.value, state=history.word, ends_in=patience))
+            ends_in = Doubt.UNLISTED.timeout(job.settings.policy, seen=history.seen)
+            self.hooks(UnlistedState(kind=job.kind.name.value, state=history.word, ends_in=ends_in))
         if observation.doubt is Doubt.EARLIER_RUN and job.kind not in self._older:
             self._older.add(job.kind)
             launched = "" if history.launched_at is None else f" of {history.launched_at:%Y-%m-%d %H:%M:%S} UTC"
