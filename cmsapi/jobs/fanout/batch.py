@@ -278,18 +278,18 @@ class Batch(Unpicklable):
             self._runs.append(work)
             await work.begin(keyed, ends.entries.values(), self._poller.tasks)
             self._keys, ends.checked = tuple(keyed), False
-            known = [name for name in keyed if name in ends.entries]
-            to_read, skipped = (known, []) if earlier == "read" else ([], known)
-            missing = [name for name in keyed if name not in ends.entries]
-            order = [*to_read, *missing]
+            known = {name for name in keyed if name in ends.entries}
+            to_read, skipped = (known, set[str]()) if earlier == "read" else (set[str](), known)
+            order = [name for name in keyed if name not in skipped]
+            if not ordered:
+                order.sort(key=lambda name: name not in to_read)
             tracker.open_batch(self.name, keyed, order)
             tracker.to_read, tracker.finished, tracker.earlier = len(to_read), len(skipped), len(skipped)
-            tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
-            tracker.unknown = len(set(self.unknown).intersection(skipped))
-            earlier_ones = frozenset(to_read)
+            tracker.failed = len(skipped.intersection(self.failed + self.unknown))
+            tracker.unknown = len(skipped.intersection(self.unknown))
 
             async def launch_or_read(name: str) -> Job[R]:
-                return ends.job(name) if name in earlier_ones else await launch(keyed[name])
+                return ends.job(name) if name in to_read else await launch(keyed[name])
 
             async def keep(outcome: Outcome[str, R]) -> None:
                 work.note(outcome)
@@ -297,7 +297,7 @@ class Batch(Unpicklable):
 
             fan_out = Fanout(
                 launch_or_read,
-                [name for name in keyed if earlier == "read" or name not in ends.entries] if ordered else order,
+                order,
                 self._poller,
                 in_flight=in_flight,
                 errors=errors,
@@ -307,7 +307,7 @@ class Batch(Unpicklable):
                 batch=self.name,
                 keep=keep,
                 tracker=tracker,
-                earlier=earlier_ones,
+                earlier=to_read,
             )
             self._open.append(fan_out)
             try:
