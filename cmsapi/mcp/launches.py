@@ -19,7 +19,7 @@ import cmsapi
 from cmsapi.mcp.answers import SpendingBound
 
 # Seconds for which a call waits until its items are launched; the launches go on after them.
-PATIENCE = 20.0
+LONGEST_WAIT = 20.0
 
 Launch: TypeAlias = Callable[[str], Awaitable[cmsapi.Job[Any]]]
 Report: TypeAlias = Callable[[int, int, str], Awaitable[None]]
@@ -81,24 +81,24 @@ class LaunchRun:
         return progress.credits - progress.earlier_credits
 
     @property
-    def over(self) -> bool:
+    def done(self) -> bool:
         """Whether nothing more happens."""
         return self._task.done() or self.failure is not None
 
     @property
-    def unsettled(self) -> int:
+    def unlaunched(self) -> int:
         """Items that may still be launched."""
-        return 0 if self.over else len(self.items.keys() - self.jobs.keys() - self.outcomes.keys())
+        return 0 if self.done else len(self.items.keys() - self.jobs.keys() - self.outcomes.keys())
 
-    async def settle(self, report: Report) -> None:
-        """Wait until all items have a job, or cannot have one, or the patience ends."""
+    async def wait_for_launches(self, report: Report) -> None:
+        """Wait until all items have a job, or cannot have one, or `LONGEST_WAIT` is over."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                while self.unsettled:
+            async with asyncio.timeout(LONGEST_WAIT):
+                while self.unlaunched:
                     self.changed.clear()
                     await self.changed.wait()
                     total = len(self.items)
-                    await report(total - self.unsettled, total, f"{len(self.jobs)} of {total} have a job")
+                    await report(total - self.unlaunched, total, f"{len(self.jobs)} of {total} have a job")
 
     def cancel(self) -> None:
         """Launch no more items; launched jobs go on."""
@@ -119,8 +119,8 @@ class Launches:
         self._batch_name = f"assistant {datetime.now(UTC):%Y-%m-%d}"
         self._spent = 0
         self._active: dict[asyncio.Task[None], LaunchRun] = {}
-        # One call at a time compares its items with what is left.
-        self._turn = asyncio.Lock()
+        # One call at a time compares its items with the credits that the bound still allows.
+        self._one_call = asyncio.Lock()
         #: The jobs of this server by their tokens, in the order of their launches.
         self.jobs: dict[str, cmsapi.Job[Any]] = {}
 
@@ -145,14 +145,14 @@ class Launches:
         Raises:
             OutOfCreditsError: The bound does not allow all of them; nothing was launched.
         """
-        async with self._turn:
+        async with self._one_call:
             await self._check_bound(kind, items, targets)
             run = LaunchRun(items)
             task = run.begin(self._client.jobs.batch(self._batch_name), launch)
             self._active[task] = run
             task.add_done_callback(self._ended)
             try:
-                await run.settle(report)
+                await run.wait_for_launches(report)
             except asyncio.CancelledError:
                 run.cancel()
                 raise
@@ -172,7 +172,7 @@ class Launches:
         running = await self._client.jobs.journal()
         joined = {entry.target for entry in running if entry.kind == kind} & set(targets)
         count = sum(key not in known and item not in joined for key, item in items.items())
-        left = self.bound.left - sum(run.unsettled for run in self._active.values())
+        left = self.bound.left - sum(run.unlaunched for run in self._active.values())
         if count > left:
             raise cmsapi.OutOfCreditsError(
                 f"This call would launch {count} jobs for up to {count} credits, and {max(0, left)} of the "

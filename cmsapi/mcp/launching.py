@@ -28,20 +28,22 @@ Run: TypeAlias = Annotated[
         "pays once more, for work that has ended; only if the person asks for it.",
     ),
 ]
-_RUNS_PER_CALL = 100
+_MOST_ITEMS = 100
 
 
 @attrs.frozen(eq=False)
-class PlanningTools:
-    """Hold the tool that plans.
+class LaunchingTools:
+    """Hold the tools that plan and launch.
 
     Args:
-        client: Knows durations, limits and balances.
-        launches: Knows the spending bound.
+        client: Plans and launches.
+        launches: Hold the spending bound.
     """
 
     client: cmsapi.Client
     launches: Launches
+    # The settings of the generations of this server, by the keys of their items.
+    _settings: dict[str, cmsapi.GenerationSettings] = attrs.field(factory=dict, init=False)
 
     async def plan_jobs(
         self,
@@ -79,25 +81,10 @@ class PlanningTools:
             next=then,
         )
 
-
-@attrs.frozen(eq=False)
-class LaunchingTools:
-    """Hold the tools that launch.
-
-    Args:
-        client: Launches.
-        launches: Hold the spending bound.
-    """
-
-    client: cmsapi.Client
-    launches: Launches
-    # The settings of the generations of this server, by the keys of their items.
-    _settings: dict[str, cmsapi.GenerationSettings] = attrs.field(factory=dict, init=False)
-
     async def analyze_keywords(
         self,
         keyword_ids: Annotated[
-            list[Id], Field(min_length=1, max_length=_RUNS_PER_CALL, description="Keywords, from list_keywords.")
+            list[Id], Field(min_length=1, max_length=_MOST_ITEMS, description="Keywords, from list_keywords.")
         ],
         context: Context[Any, Any],
         run: Run = 1,
@@ -116,7 +103,7 @@ class LaunchingTools:
         workspace_id: WorkspaceId,
         keywords: Annotated[
             list[Annotated[str, Field(min_length=1, max_length=200)]],
-            Field(min_length=1, max_length=_RUNS_PER_CALL, description="Seed keywords or topics."),
+            Field(min_length=1, max_length=_MOST_ITEMS, description="Seed keywords or topics."),
         ],
         context: Context[Any, Any],
         run: Run = 1,
@@ -161,7 +148,6 @@ class LaunchingTools:
                 f"Run {run} of this draft was asked for with other settings. Nothing was launched or charged. To pay "
                 f"for another article with these settings, decide on that one, and pass run={run + 1}."
             )
-
         self._settings[key] = settings
 
         async def generate(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
@@ -195,7 +181,7 @@ def _key(kind: cmsapi.JobKind, item: str, run: int) -> str:
 def _line(run: LaunchRun, key: str, item: str) -> LaunchLine:
     outcome, job = run.outcomes.get(key), run.jobs.get(key)
     error = outcome.error if outcome is not None else None
-    if outcome is None and job is None and run.over:
+    if outcome is None and job is None and run.done:
         error = run.failure or _stop(run.outcomes)
     state: Literal["launched", "ended earlier", "launching", "not launched", "unknown"]
     if isinstance(error, cmsapi.CMSError) and error.in_doubt:
@@ -205,7 +191,7 @@ def _line(run: LaunchRun, key: str, item: str) -> LaunchLine:
     elif job is not None:
         state = "launched"
     else:
-        state = "not launched" if run.over or outcome is not None else "launching"
+        state = "not launched" if run.done or outcome is not None else "launching"
     problem = None if error is None else f"{told(error)} {money(error, 'launches')}"
     if state == "not launched":
         problem = problem or "Launching stopped before it was sent. Nothing was charged for it."
@@ -228,11 +214,11 @@ def _check_any(run: LaunchRun, lines: list[LaunchLine]) -> None:
 
 def _next(lines: list[LaunchLine]) -> str:
     states = {line.state for line in lines}
-    steps = []
+    advice = []
     if "launching" in states:
-        steps.append("Some launches are not finished: call this tool again with the same arguments, which joins them.")
+        advice.append("Some launches are not finished: call this tool again with the same arguments, which joins them.")
     if any(line.token is not None for line in lines):
-        steps.append("wait_for_jobs gives the results.")
+        advice.append("wait_for_jobs gives the results.")
     if "unknown" in states:
-        steps.append("Ask the person what to do about unknown ones; do not launch them again by yourself.")
-    return " ".join(steps)
+        advice.append("Ask the person what to do about unknown ones; do not launch them again by yourself.")
+    return " ".join(advice)

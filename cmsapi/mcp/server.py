@@ -1,4 +1,4 @@
-"""Put the tools and the resources together, and serve them over standard input and output."""
+"""Put the tools and the resources together."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import cmsapi
 from cmsapi.extras import needs
 from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.launching import LaunchingTools, PlanningTools
+from cmsapi.mcp.launching import LaunchingTools
 from cmsapi.mcp.lines import content_document
 from cmsapi.mcp.reading import ReadingTools
-from cmsapi.mcp.waiting import DecidingTools, WaitingTools
+from cmsapi.mcp.waiting import WaitingTools
 from cmsapi.mcp.wording import Effect, as_resource, as_tool, wrong_arguments
 
 with needs("mcp"):
@@ -87,61 +87,47 @@ def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool =
         log_level="WARNING",
         lifespan=lifespan,
     )
-    _add_reading(server, client, launches)
-    if max_credits:
-        _add_launching(server, client, launches)
+    _add_tools(server, client, launches)
     _add_resources(server, client)
     return server
 
 
-async def serve(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool = False) -> None:
-    """Serve over standard input and output until the input ends.
-
-    Args:
-        client: As for `build_server`.
-        max_credits: Likewise.
-        sandbox: Likewise.
-    """
-    await build_server(client, max_credits, sandbox=sandbox).run_stdio_async()
-
-
-def _add_reading(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
-    reading = ReadingTools(client, launches)
-    hints = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
-    tools: tuple[Callable[..., Awaitable[Any]], ...] = (
-        reading.show_account,
-        reading.list_workspaces,
-        reading.list_folders,
-        reading.list_pages,
-        reading.list_contents,
-        reading.get_content,
-        reading.list_keywords,
-        reading.get_keyword,
-        reading.list_ideas,
-        reading.report_credits,
-        reading.list_jobs,
-        reading.list_reviews,
-        reading.score_text,
-        PlanningTools(client, launches).plan_jobs,
-        WaitingTools(client, launches).wait_for_jobs,
-    )
-    for tool in tools:
-        _add(server, tool, "reads", hints)
-
-
-def _add_launching(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
-    launching, deciding = LaunchingTools(client, launches), DecidingTools(client, launches)
-    pays = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
-    for launch in (launching.analyze_keywords, launching.search_ideas, launching.generate_article):
-        _add(server, launch, "launches", pays)
-    decides = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
-    for decide in (deciding.confirm_article, deciding.cancel_article):
-        _add(server, decide, "decides", decides)
-
-
-def _add(server: MCPServer[Any], tool: Callable[..., Awaitable[Any]], effect: Effect, hints: ToolAnnotations) -> None:
-    title = tool.__name__.replace("_", " ").capitalize()
-    server.add_tool(as_tool(tool, effect), title=title, annotations=hints, structured_output=True)
+def _add_tools(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
+    reading, launching = ReadingTools(client, launches), LaunchingTools(client, launches)
+    waiting = WaitingTools(client, launches)
+    tools: dict[Effect, tuple[Callable[..., Awaitable[Any]], ...]] = {
+        "reads": (
+            reading.show_account,
+            reading.list_workspaces,
+            reading.list_folders,
+            reading.list_pages,
+            reading.list_contents,
+            reading.get_content,
+            reading.list_keywords,
+            reading.get_keyword,
+            reading.list_ideas,
+            reading.report_credits,
+            reading.list_jobs,
+            reading.list_reviews,
+            reading.score_text,
+            launching.plan_jobs,
+            waiting.wait_for_jobs,
+        ),
+        "launches": (launching.analyze_keywords, launching.search_ideas, launching.generate_article),
+        "decides": (waiting.confirm_article, waiting.cancel_article),
+    }
+    for effect, calls in tools.items():
+        if effect != "reads" and not launches.bound.max_credits:
+            continue
+        hints = ToolAnnotations(
+            read_only_hint=effect == "reads",
+            destructive_hint=effect == "decides",
+            idempotent_hint=True,
+            open_world_hint=True,
+        )
+        for call in calls:
+            title = call.__name__.replace("_", " ").capitalize()
+            server.add_tool(as_tool(call, effect), title=title, annotations=hints, structured_output=True)
 
 
 def _add_resources(server: MCPServer[Any], client: cmsapi.Client) -> None:

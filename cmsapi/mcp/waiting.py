@@ -27,17 +27,17 @@ GenerationId: TypeAlias = Annotated[Id, Field(description="`generation_id` of th
 
 @attrs.frozen(eq=False)
 class WaitingTools:
-    """Hold the tool that waits.
+    """Hold the tools that wait for jobs and decide on articles.
 
     Args:
-        client: Polls the jobs.
+        client: Polls and decides.
         launches: Know the jobs of this server.
     """
 
     client: cmsapi.Client
     launches: Launches
-    # Tokens of the jobs whose ends were told.
-    _told: set[str] = attrs.field(factory=set, init=False)
+    # Tokens of the jobs whose ends an answer had.
+    _reported: set[str] = attrs.field(factory=set, init=False)
 
     async def wait_for_jobs(
         self,
@@ -58,7 +58,7 @@ class WaitingTools:
         cheaper than asking often.
         """
         if tokens is None:
-            jobs = [job for token, job in self.launches.jobs.items() if token not in self._told]
+            jobs = [job for token, job in self.launches.jobs.items() if token not in self._reported]
         else:
             jobs = [self.launches.jobs.get(token) or self.client.jobs.attach(token) for token in tokens]
         if not jobs:
@@ -67,7 +67,7 @@ class WaitingTools:
         problems = await self._wait(jobs, seconds, context)
         lines = [job_line(job, problems.get(job)) for job in jobs]
         unfinished = [line.token for line in lines if not line.done]
-        self._told.update(line.token for line in lines if line.done)
+        self._reported.update(line.token for line in lines if line.done)
         return Waited(jobs=lines, unfinished_tokens=unfinished, next=self._next(lines, unfinished))
 
     async def _wait(
@@ -101,43 +101,17 @@ class WaitingTools:
         }
 
     def _next(self, lines: list[JobLine], unfinished: list[str]) -> str:
-        steps = []
+        advice = []
         if unfinished:
-            steps.append(f"{len(unfinished)} still run: call wait_for_jobs with `unfinished_tokens`.")
+            advice.append(f"{len(unfinished)} still run: call wait_for_jobs with `unfinished_tokens`.")
         if any(line.article is not None and line.article.decision is None for line in lines):
             if self.launches.bound.max_credits:
-                steps.append("Ask the person about each article, then call confirm_article or cancel_article.")
+                advice.append("Ask the person about each article, then call confirm_article or cancel_article.")
             else:
-                steps.append("The person decides on articles, for example with `cmsapi jobs reviews`.")
+                advice.append("The person decides on articles, for example with `cmsapi jobs reviews`.")
         if any(line.problem is not None for line in lines):
-            steps.append("A job without a result is not launched again by itself: ask the person.")
-        return " ".join(steps) or "All jobs have ended."
-
-
-async def _ended(job: cmsapi.Job[Any], seconds: float) -> Exception | None:
-    """Wait `seconds` for the end of a job, or with 0 poll it once; return what prevented that."""
-    try:
-        await (job.wait(seconds) if seconds else job.refresh())
-    except cmsapi.JobWaitTimeoutError:
-        return None
-    except cmsapi.CMSError as error:
-        return error
-    except Exception as error:  # a hook or a transport of the client
-        return error
-    return None
-
-
-@attrs.frozen(eq=False)
-class DecidingTools:
-    """Hold the tools that decide on articles.
-
-    Args:
-        client: Decides.
-        launches: Know the jobs of this server.
-    """
-
-    client: cmsapi.Client
-    launches: Launches
+            advice.append("A job without a result is not launched again by itself: ask the person.")
+        return " ".join(advice) or "All jobs have ended."
 
     async def confirm_article(self, content_id: ContentId, generation_id: GenerationId) -> Decided:
         """Apply a generated article: it REPLACES the title and the body of the draft. No credit; six requests at most.
@@ -185,3 +159,16 @@ class DecidingTools:
                     if isinstance(review, cmsapi.GenerationReview):
                         return review
         return await self.client.contents.review(content_id)
+
+
+async def _ended(job: cmsapi.Job[Any], seconds: float) -> Exception | None:
+    """Wait `seconds` for the end of a job, or with 0 poll it once; return what prevented that."""
+    try:
+        await (job.wait(seconds) if seconds else job.refresh())
+    except cmsapi.JobWaitTimeoutError:
+        return None
+    except cmsapi.CMSError as error:
+        return error
+    except Exception as error:  # a hook or a transport of the client
+        return error
+    return None

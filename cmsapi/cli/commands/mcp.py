@@ -43,7 +43,7 @@ async def mcp(
     """
     # The protocol's SDK takes longer to import than all commands together.
     with _extra_installed():
-        from cmsapi.mcp.server import serve
+        from cmsapi.mcp.server import build_server
 
     if sys.stdin.isatty():
         print_message(
@@ -57,7 +57,7 @@ async def mcp(
             signal.signal(number, signal.SIG_DFL)
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     async with _sandboxed(policy) if sandbox else connect_with_journal(state, policy) as client:
-        await serve(client, max_credits, sandbox=sandbox)
+        await build_server(client, max_credits, sandbox=sandbox).run_stdio_async()
 
 
 @contextmanager
