@@ -39,12 +39,12 @@ def field_names(of: type) -> list[str]:
 
 def copied(value: Any) -> Any:
     """Copy nested lists and objects, however deep, so that no change of them changes a model."""
-    holder = [value]
-    holders: list[Any] = [holder]
-    while holders:
-        around = holders.pop()
-        for place, each in around.items() if type(around) is dict else enumerate(around):
+    root = [value]
+    to_copy: list[Any] = [root]
+    while to_copy:
+        container = to_copy.pop()
+        for place, each in container.items() if type(container) is dict else enumerate(container):
             if type(each) is dict or type(each) is list:
-                around[place] = each.copy()
-                holders.append(around[place])
-    return holder[0]
+                container[place] = each.copy()
+                to_copy.append(container[place])
+    return root[0]

@@ -110,7 +110,7 @@ class Launches:
 
     Args:
         client: Launches; its `LaunchPolicy(max_credits=)` holds the bound as well.
-        max_credits: Most credits to spend in the life of the server; 0 launches nothing.
+        max_credits: Most credits to spend until the server ends; 0 launches nothing.
     """
 
     def __init__(self, client: cmsapi.Client, max_credits: int) -> None:

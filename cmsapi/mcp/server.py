@@ -66,7 +66,7 @@ def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool =
     Args:
         client: Does the work. To launch, it has `LaunchPolicy(max_credits=max_credits)`, so that not even a mistake
             here could spend more.
-        max_credits: Most credits to spend in the life of the server; with 0 it has no tools that launch or decide.
+        max_credits: Most credits to spend until the server ends; with 0 it has no tools that launch or decide.
         sandbox: Whether the client uses a sandbox, so that the assistant can say so.
     """
     launches = Launches(client, max_credits)

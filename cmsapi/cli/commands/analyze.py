@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import cmsapi
 from cmsapi.cli.fanouts.batch import open_batch
-from cmsapi.cli.fanouts.fan_out import NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.fan_out import NextCommand, fan_out
 from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
-from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
+from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS, outcome_document
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.fanouts.skipping import SkipAnalyzed, Skipping, SkipSince, skip
 from cmsapi.cli.support.arguments import Identifiers
@@ -49,12 +46,8 @@ async def analyze(
             return planned
         result = await fan_out(client, client.keywords.analyze, wanted, options, batch_run, planned)
     if result.outcomes or output:
-        print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)
+        print_list(result.outcomes, OUTCOME_COLUMNS, output, outcome_document)
     # A batch takes all items again; without one the command names those that are left.
     again = skipping.options if skipping and options.batch else ()
     await result.report(NextCommand(["analyze"], options, again))
     return result.code
-
-
-def _document(outcome: cmsapi.Outcome[str, cmsapi.Keyword]) -> dict[str, Any]:
-    return outcome_document(outcome, cmsapi.to_dict(outcome.value) if outcome.value is not None else None)

@@ -10,8 +10,9 @@ from rich.tree import Tree
 import cmsapi
 from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, printable
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list, printable
 from cmsapi.cli.terminal.progress import PipeConsole
+from cmsapi.jobs.fanout.forecast import counted
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,

@@ -11,16 +11,18 @@ from cyclopts import Parameter, Token
 
 import cmsapi
 from cmsapi.cli.fanouts.batch import open_batch
-from cmsapi.cli.fanouts.fan_out import MAX_LISTED, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.fan_out import MAX_LISTED, NextCommand, fan_out
 from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
+from cmsapi.cli.fanouts.outcomes import outcome_document
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.support.arguments import ContentIds, read_text
 from cmsapi.cli.support.connecting import connect_with_journal
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit
-from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list, print_message
 from cmsapi.cli.terminal.quoting import quote_word
+from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.jobs.kinds.registry import KINDS
 
 _WORDS = {"true": True, "false": False}
@@ -123,7 +125,7 @@ async def generate(
         # After Ctrl-C the command takes no more decisions.
         decided = await decide_all(client, reviews, before, Decision.LEAVE if result.interrupted else decision)
     if output:
-        print_list(result.outcomes, _COLUMNS, output, _document)
+        print_list(result.outcomes, _COLUMNS, output, lambda outcome: outcome_document(outcome, _result))
     typed = [word for text in settings or [] for word in ("--settings", text)]
     decided_by = [f"--{decision.value}"] if decision is not Decision.LEAVE else []
     decided_by += ["--yes"] if decision is Decision.DISCARD else []
@@ -154,7 +156,6 @@ _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {
 }
 
 
-def _document(outcome: cmsapi.Outcome[str, cmsapi.GenerationReview]) -> dict[str, Any]:
+def _result(outcome: cmsapi.Outcome[str, cmsapi.GenerationReview]) -> dict[str, Any] | None:
     review = outcome.value
-    result = {"generation": cmsapi.to_dict(review.generation), "decision": review.decision} if review else None
-    return outcome_document(outcome, result)
+    return {"generation": cmsapi.to_dict(review.generation), "decision": review.decision} if review else None

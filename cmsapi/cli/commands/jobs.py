@@ -7,16 +7,17 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, wait_for_jobs
 from cmsapi.cli.fanouts.options import Timeout
-from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
+from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS, outcome_document
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.fleet import batch_state
-from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message, printable
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list, print_message, printable
+from cmsapi.jobs.fanout.forecast import counted
 
 jobs: App = App(name="jobs", help="List open launches and batches, wait for jobs, and decide on articles.")
 
@@ -169,7 +170,7 @@ def _nothing(what: str, state: str | None) -> str:
 async def _report(client: cmsapi.Client, result: FanOutResult[Any], output: Output) -> None:
     """Print the outcomes, how to wait for the other jobs, and how to decide on articles."""
     if result.outcomes or output or not result.interrupted:
-        print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)
+        print_list(result.outcomes, OUTCOME_COLUMNS, output, outcome_document)
     await result.report(NextCommand(["jobs", "watch"]))
     reviews = [outcome.value for outcome in result.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
     await decide_all(client, reviews, {}, Decision.LEAVE)
@@ -214,16 +215,3 @@ def _review_document(review: cmsapi.GenerationReview) -> dict[str, Any]:
         "generation": cmsapi.to_dict(review.generation),
         "decision": review.decision,
     }
-
-
-def _document(outcome: cmsapi.Outcome[str, Any]) -> dict[str, Any]:
-    match outcome.value:
-        case cmsapi.ContentIdeas() as ideas:
-            result: Any = {"search": cmsapi.to_dict(ideas.search), "ideas": cmsapi.to_dict(ideas)}
-        case cmsapi.GenerationReview() as review:
-            result = {"contentId": review.content_id, "generation": cmsapi.to_dict(review.generation)}
-        case None:
-            result = None
-        case model:
-            result = cmsapi.to_dict(model)
-    return outcome_document(outcome, result)

@@ -19,10 +19,11 @@ from cmsapi.cli.fanouts.options import NO_OPTIONS, RunOptions
 from cmsapi.cli.support.arguments import Items, are_plain, csv_table
 from cmsapi.cli.support.connecting import STATE_VARIABLE
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.output import print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
 from cmsapi.cli.terminal.quoting import quote_word, quote_words
 from cmsapi.cli.terminal.totals import hindrance
+from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
@@ -219,22 +220,6 @@ def _without_target(text: str, outcome: cmsapi.Outcome[str, Any]) -> str:
     """Return what an error says of the job, without the identifier of what the job works on."""
     target = outcome.item if outcome.job is None else outcome.job.target
     return re.sub(rf" (?:of|on) {re.escape(target)}(?!\w)", "", text)
-
-
-def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:
-    """Return an outcome as a JSON document.
-
-    Args:
-        outcome: The outcome of an item.
-        result: The document of its result, or None.
-    """
-    error = outcome.error
-    return {
-        "item": outcome.item,
-        "result": result,
-        "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
-        "token": outcome.job.token if outcome.job else None,
-    }
 
 
 async def fan_out(

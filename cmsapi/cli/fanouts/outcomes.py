@@ -1,7 +1,8 @@
-"""Show the outcomes of jobs: the same columns for every command that waits for jobs."""
+"""Show the outcomes of jobs: the same columns and documents for every command that waits for jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -44,3 +45,32 @@ OUTCOME_COLUMNS: Columns[_Outcome] = {
     "analysed": _analysed,
     "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
 }
+
+
+def result_document(outcome: _Outcome) -> Any:
+    """Return the JSON document of the result of a job of any kind; None without a result."""
+    match outcome.value:
+        case cmsapi.ContentIdeas() as ideas:
+            return {"search": cmsapi.to_dict(ideas.search), "ideas": cmsapi.to_dict(ideas)}
+        case cmsapi.GenerationReview() as review:
+            return {"contentId": review.content_id, "generation": cmsapi.to_dict(review.generation)}
+        case None:
+            return None
+        case model:
+            return cmsapi.to_dict(model)
+
+
+def outcome_document(outcome: _Outcome, document: Callable[[_Outcome], Any] = result_document) -> dict[str, Any]:
+    """Return an outcome as a JSON document.
+
+    Args:
+        outcome: The outcome of an item.
+        document: Returns the document of its result.
+    """
+    error = outcome.error
+    return {
+        "item": outcome.item,
+        "result": document(outcome),
+        "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
+        "token": outcome.job.token if outcome.job else None,
+    }

@@ -10,7 +10,8 @@ from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.fanouts.options import RunOptions
 from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.terminal.exit_codes import Exit
-from cmsapi.cli.terminal.output import Columns, Output, counted, print_json, print_list, print_message
+from cmsapi.cli.terminal.output import Columns, Output, print_json, print_list, print_message
+from cmsapi.jobs.fanout.forecast import counted
 
 _COLUMNS: Columns[cmsapi.Forecast] = {
     "kind": lambda plan: plan.kind.value,

@@ -16,8 +16,9 @@ from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.support.arguments import Items
 from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.support.times import read_past
-from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.output import print_message, printable
 from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, stderr_console
+from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.jobs.kinds.registry import KINDS
 
 # More names than this are counted, and not printed.

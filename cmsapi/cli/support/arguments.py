@@ -12,9 +12,9 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Parameter, Token
 
@@ -80,19 +80,11 @@ class Items(tuple[S, ...]):  # noqa: SLOT001  a tuple has no slots of its own
             )
 
 
-class _Source(NamedTuple):
-    """Hold the text of one argument, or of the file that it names, with its name for messages."""
+def _items(column: str, *, whole_lines: bool = False, completer: Completer = offer_lists) -> Parameter:
+    """Return the parameter of items: arguments, or the words, lines or column of files and of standard input."""
 
-    name: str
-    text: str
-    is_file: bool
-
-
-def _converter(
-    read: Callable[[_Source], Iterable[str]], *, whole_lines: bool
-) -> Callable[[Any, Sequence[Token]], Items[str]]:
     def convert(_: Any, tokens: Sequence[Token]) -> Items[str]:
-        found = {token.value: list(read(_open_source(token.value))) for token in tokens}
+        found = {token.value: _read_items(token.value, column, whole_lines) for token in tokens}
         # A dictionary drops repetitions and keeps the order.
         items = Items(dict.fromkeys(text for texts in found.values() for text in texts))
         items.retyped = None if "-" in found else tuple(token.value for token in tokens)
@@ -100,17 +92,23 @@ def _converter(
         items.empty = tuple(_source_name(argument) for argument, texts in found.items() if not texts)
         return items
 
-    return convert
+    return Parameter(converter=convert, allow_leading_hyphen=True, n_tokens=-1, completer=completer)
 
 
-def _identifiers(column: str) -> Callable[[_Source], Iterator[str]]:
-    def read(source: _Source) -> Iterator[str]:
-        if not source.is_file:
-            yield from filter(None, [_validated_argument(source.text)])
-            return
-        yield from _cells(source, column)
-
-    return read
+def _read_items(argument: str, column: str, whole_lines: bool) -> list[str]:
+    if argument == "-" or argument.startswith("@"):
+        text = read_text(argument.removeprefix("@"))
+        return list(_cells(_source_name(argument), text, column, whole_lines))
+    # The parameter accepts a leading hyphen, because `-` is standard input; so unknown options arrive here.
+    if argument.startswith("-"):
+        raise ArgumentError(f"There is no option {argument}. Nothing was sent. See --help.", parameter=argument)
+    # A seed keyword may be called like a file, but seldom with a dot.
+    if "." in argument and os.path.isfile(argument):  # noqa: PTH113  a `Path` fails on long texts
+        raise ArgumentError(
+            f"{argument} is a file. Nothing was sent. To read what is in it, write @{argument}.", parameter="file"
+        )
+    item = argument.strip() if whole_lines else _validated_argument(argument)
+    return [item] if item else []
 
 
 def _validated_argument(text: str) -> str:
@@ -134,51 +132,41 @@ def _validated(word: str, what: str) -> str:
     return word
 
 
-def _lines(column: str) -> Callable[[_Source], Iterator[str]]:
-    def read(source: _Source) -> Iterator[str]:
-        if not source.is_file:
-            yield from filter(None, [source.text.strip()])
-            return
-        yield from _cells(source, column, whole_lines=True)
-
-    return read
-
-
-def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterator[str]:
+def _cells(source: str, text: str, column: str, whole_lines: bool) -> Iterator[str]:
     """Yield each word or line of a list, or each cell of a table's column; skip blank lines and comments."""
     lines = [
         (number, line)
-        for number, line in enumerate(source.text.splitlines(), 1)
+        for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not _is_comment(line, whole_lines)
     ]
     number, header = lines[0] if lines else (0, "")
     for delimiter in ",;\t":
         names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter), [])]
         if column in names or ("id" in names and len(names) > 1):
-            return _column(source, column, delimiter, number, names)
+            return _column(source, text, column, delimiter, number, names)
         if not whole_lines and any(map(_OTHER_NAME.fullmatch, names)):
-            return _column(source, column, delimiter, number, names)
+            return _column(source, text, column, delimiter, number, names)
     if _PLAIN_HEADER.match(header) and (whole_lines or column != "id"):
         raise ArgumentError(
-            f"{source.name} must be a CSV table, and has no commas. Nothing was sent. Write it with --csv.",
+            f"{source} must be a CSV table, and has no commas. Nothing was sent. Write it with --csv.",
             parameter="file",
         )
     if _PLAIN_HEADER.match(header):
         return (line.strip().split("  ")[0] for _, line in lines[1:])
     if whole_lines:
         return (line.strip() for _, line in lines)
-    return (_validated(word, f"{source.name}, line {at}: {word!r}") for at, line in lines for word in line.split())
+    return (_validated(word, f"{source}, line {at}: {word!r}") for at, line in lines for word in line.split())
 
 
-def _column(source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
+def _column(source: str, text: str, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
     if column not in names:
         raise ArgumentError(
-            f"{source.name}, line {skipped}: the column must be called {column!r}, and is missing; there are "
+            f"{source}, line {skipped}: the column must be called {column!r}, and is missing; there are "
             f"{', '.join(names)}. Nothing was sent.",
             parameter="file",
         )
     place = names.index(column)
-    rows = csv.reader(io.StringIO(source.text), delimiter=delimiter)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
     try:
         for row in rows:
             if rows.line_num <= skipped or not any(map(str.strip, row)) or _is_comment(row[0]):
@@ -187,33 +175,17 @@ def _column(source: _Source, column: str, delimiter: str, skipped: int, names: S
             if not cell or (column not in _TEXTS and not cell.isprintable()):
                 why = "holds characters that cannot be printed" if cell else "is empty"
                 raise ArgumentError(
-                    f"{source.name}, line {rows.line_num}: the column {column!r} {why}. Nothing was sent.",
+                    f"{source}, line {rows.line_num}: the column {column!r} {why}. Nothing was sent.",
                     parameter="file",
                 )
             yield cell
     except csv.Error as error:
-        raise ArgumentError(
-            f"{source.name}, line {rows.line_num}: {error}. Nothing was sent.", parameter="file"
-        ) from error
+        raise ArgumentError(f"{source}, line {rows.line_num}: {error}. Nothing was sent.", parameter="file") from error
 
 
 def _is_comment(line: str, whole_lines: bool = False) -> bool:
     # A seed keyword may begin with the sign: #running.
     return line.lstrip().startswith("# " if whole_lines else "#") or line.strip() == "#"
-
-
-def _open_source(argument: str) -> _Source:
-    if argument == "-" or argument.startswith("@"):
-        return _Source(_source_name(argument), read_text(argument.removeprefix("@")), is_file=True)
-    # The parameter accepts a leading hyphen, because `-` is standard input; so unknown options arrive here.
-    if argument.startswith("-"):
-        raise ArgumentError(f"There is no option {argument}. Nothing was sent. See --help.", parameter=argument)
-    # A seed keyword may be called like a file, but seldom with a dot.
-    if "." in argument and os.path.isfile(argument):  # noqa: PTH113  a `Path` fails on long texts
-        raise ArgumentError(
-            f"{argument} is a file. Nothing was sent. To read what is in it, write @{argument}.", parameter="file"
-        )
-    return _Source(argument, argument, is_file=False)
 
 
 def _source_name(argument: str) -> str:
@@ -281,23 +253,16 @@ def csv_table(words: Iterable[str]) -> str:
     return text.getvalue()
 
 
-def _parameter(
-    read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False, completer: Completer = offer_lists
-) -> Parameter:
-    converter = _converter(read, whole_lines=whole_lines)
-    return Parameter(converter=converter, allow_leading_hyphen=True, n_tokens=-1, completer=completer)
-
-
 #: Identifiers, without repetitions and in order. `-` stands for standard input, `@path` for a file.
-Identifiers: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"))]
+Identifiers: TypeAlias = Annotated[Items[str], _items("id")]
 #: The same for contents and for pages, which a shell completes.
-ContentIds: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"), completer=offer_contents)]
-PageIds: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"), completer=offer_pages)]
+ContentIds: TypeAlias = Annotated[Items[str], _items("id", completer=offer_contents)]
+PageIds: TypeAlias = Annotated[Items[str], _items("id", completer=offer_pages)]
 #: The same for job tokens.
-JobTokens: TypeAlias = Annotated[Items[str], _parameter(_identifiers("token"), completer=offer_tokens)]
+JobTokens: TypeAlias = Annotated[Items[str], _items("token", completer=offer_tokens)]
 #: The same for texts with spaces, one per line.
-SeedKeywords: TypeAlias = Annotated[Items[str], _parameter(_lines("keyword"), whole_lines=True)]
+SeedKeywords: TypeAlias = Annotated[Items[str], _items("keyword", whole_lines=True)]
 #: The same for prompts.
-PromptTexts: TypeAlias = Annotated[Items[str], _parameter(_lines("prompt"), whole_lines=True)]
+PromptTexts: TypeAlias = Annotated[Items[str], _items("prompt", whole_lines=True)]
 #: The same for addresses of pages.
-Urls: TypeAlias = Annotated[Items[str], _parameter(_lines("url"), whole_lines=True)]
+Urls: TypeAlias = Annotated[Items[str], _items("url", whole_lines=True)]

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import cmsapi
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.output import print_message, printable
 from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, stderr_console
+from cmsapi.jobs.fanout.forecast import counted
 
 R = TypeVar("R")
 # These errors meet every item alike.

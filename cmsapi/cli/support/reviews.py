@@ -25,7 +25,8 @@ import cmsapi
 from cmsapi.cli.support.text_backup import TextBackup
 from cmsapi.cli.terminal.asking import ask
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.output import print_message, printable
+from cmsapi.jobs.fanout.forecast import counted
 
 _DECISION = Group("Decision", validator=mutually_exclusive)
 DecisionFlag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]

@@ -127,11 +127,6 @@ def print_message(text: str, style: str | None = None) -> None:
             console.print(line, style=style, markup=False, highlight=False, soft_wrap=whole)
 
 
-def counted(count: int, what: str) -> str:
-    """Return a number with its noun, in the singular or plural."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def print_bars(title: str, counts: Mapping[str, int]) -> None:
     """Print a bar for each count."""
     print(f"\n{title}")
