@@ -13,6 +13,7 @@ from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.terminal.advice import for_shell
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.cli.terminal.output import AsJson, print_json, printable
+from cmsapi.display.values import plain
 
 _MARKS = {
     cmsapi.Verdict.OK: "ok",
@@ -70,18 +71,10 @@ def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:
     width = max(40, min(100, Console().width))
     for check in diagnosis.checks:
         head = f"{_MARKS[check.verdict]:<6}{check.name:<13}"
-        print(
-            textwrap.fill(
-                printable(for_shell(check.found)), width, initial_indent=head, subsequent_indent=" " * len(head)
-            )
-        )
-        if check.advice:
-            indent = " " * len(head)
-            print(
-                textwrap.fill(
-                    printable(for_shell(check.advice)), width, initial_indent=indent, subsequent_indent=indent
-                )
-            )
+        indent = " " * len(head)
+        for begin, text in ((head, check.found), (indent, check.advice)):
+            if text:
+                print(textwrap.fill(printable(for_shell(text)), width, initial_indent=begin, subsequent_indent=indent))
     unlisted = [route for route in diagnosis.routes if not route.listed]
     if unlisted:
         print("\nroutes missing from the service's description")
@@ -116,13 +109,7 @@ def _document(diagnosis: cmsapi.Diagnosis | None, error: str = "") -> dict[str, 
         "ok": diagnosis is not None and diagnosis.ok,
         "verdicts": {name: verdict.value for name, verdict in verdicts.items()},
         "checks": [
-            {
-                "name": check.name,
-                "verdict": check.verdict.value,
-                "found": for_shell(check.found),
-                "advice": for_shell(check.advice),
-            }
-            for check in checks
+            plain(check) | {"found": for_shell(check.found), "advice": for_shell(check.advice)} for check in checks
         ],
         "balances": cmsapi.to_dict(user.organization.credits) if user else None,
         "latency": diagnosis.latency if diagnosis else None,
@@ -142,8 +129,5 @@ def _document(diagnosis: cmsapi.Diagnosis | None, error: str = "") -> dict[str, 
             }
             for route in (diagnosis.routes if diagnosis else ())
         ],
-        "drift": [
-            {"kind": each.kind.value, "where": each.where, "count": each.count, "example": each.example}
-            for each in (diagnosis.drift if diagnosis else ())
-        ],
+        "drift": [plain(each) for each in (diagnosis.drift if diagnosis else ())],
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -42,8 +42,12 @@ async def mcp(
     on articles. Each launch is recorded, so that a repeated one joins its job.
     """
     # The protocol's SDK takes longer to import than all commands together.
-    with _extra_installed():
+    try:
         from cmsapi.mcp.server import build_server
+    except ModuleNotFoundError as error:
+        if advice("mcp") not in str(error):
+            raise
+        raise cmsapi.ConfigError(f"Assistants need an extra: {advice('mcp')}. Nothing was sent.") from error
 
     if sys.stdin.isatty():
         print_message(
@@ -58,17 +62,6 @@ async def mcp(
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     async with _sandboxed(policy) if sandbox else connect_with_journal(state, policy) as client:
         await build_server(client, max_credits, sandbox=sandbox).run_stdio_async()
-
-
-@contextmanager
-def _extra_installed() -> Iterator[None]:
-    """Tell a missing extra as wrong usage."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if advice("mcp") not in str(error):
-            raise
-        raise cmsapi.ConfigError(f"Assistants need an extra: {advice('mcp')}. Nothing was sent.") from error
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import cmsapi
+from cmsapi.api.wire.shape import wire_name
 from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.fanouts.options import RunOptions
 from cmsapi.cli.support.connecting import note_nothing_launched
@@ -77,9 +78,4 @@ async def print_plan(
 
 
 def _document(plan: cmsapi.Forecast) -> dict[str, Any]:
-    return {_camel(name): value for name, value in plan.to_dict().items()}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
+    return {wire_name(name): value for name, value in plan.to_dict().items()}

@@ -26,15 +26,6 @@ async def test_me_shows_user_and_balances(box: Sandbox, capsys: pytest.CaptureFi
     assert box.api_key not in shown
 
 
-async def test_json_is_the_document_of_the_service(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--json` prints the service's documents with its own names."""
-    await command("workspaces", "--json")
-
-    (workspace,) = json.loads(capsys.readouterr().out)
-    assert workspace["id"] == box.workspace_id
-    assert "websiteUrl" in workspace
-
-
 async def test_csv_has_a_header_and_a_row_for_each(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """`--csv` prints a header and a row for each item."""
     await command("contents", "list", box.workspace_id, "--csv")
