@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -130,23 +130,20 @@ class Launches:
         spent = self._spent + sum(run.credits for run in self._active.values())
         return SpendingBound(max_credits=self._max_credits, spent=spent, left=max(0, self._max_credits - spent))
 
-    async def launch(
-        self, kind: cmsapi.JobKind, items: Mapping[str, str], launch: Launch, targets: Collection[str], report: Report
-    ) -> LaunchRun:
+    async def launch(self, kind: cmsapi.JobKind, items: Mapping[str, str], launch: Launch, report: Report) -> LaunchRun:
         """Launch items, or join what was launched for them before.
 
         Args:
             kind: Kind of their jobs.
             items: The items by their keys.
             launch: Launches one.
-            targets: What they work on, if launches of that kind join by it.
             report: Is told how far it is.
 
         Raises:
             OutOfCreditsError: The bound does not allow all of them; nothing was launched.
         """
         async with self._one_call:
-            await self._check_bound(kind, items, targets)
+            await self._check_bound(kind, items)
             run = LaunchRun(items)
             task = run.begin(self._client.jobs.batch(self._batch_name), launch)
             self._active[task] = run
@@ -166,11 +163,13 @@ class Launches:
         open_launches = await self._client.jobs.journal()
         return known | {str(entry.item) for entry in open_launches if entry.batch == self._batch_name}
 
-    async def _check_bound(self, kind: cmsapi.JobKind, items: Mapping[str, str], targets: Collection[str]) -> None:
+    async def _check_bound(self, kind: cmsapi.JobKind, items: Mapping[str, str]) -> None:
         """Refuse a call before anything is sent, if it may cost more than what is left."""
         known = await self.known()
         running = await self._client.jobs.journal()
-        joined = {entry.target for entry in running if entry.kind == kind} & set(targets)
+        # Two searches for one keyword are two requests; other launches join what runs for their target.
+        joins = kind is not cmsapi.JobKind.IDEA_SEARCH
+        joined = {entry.target for entry in running if joins and entry.kind == kind}
         count = sum(key not in known and item not in joined for key, item in items.items())
         left = self.bound.left - sum(run.unlaunched for run in self._active.values())
         if count > left:

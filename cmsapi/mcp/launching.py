@@ -95,7 +95,7 @@ class LaunchingTools:
         which take a minute or two. The same call again joins the jobs and pays nothing, so it is safe after an error.
         """
         return await self._launch(
-            cmsapi.JobKind.KEYWORD_ANALYSIS, keyword_ids, self.client.keywords.analyze, run, context, targets=True
+            cmsapi.JobKind.KEYWORD_ANALYSIS, keyword_ids, self.client.keywords.analyze, run, context
         )
 
     async def search_ideas(
@@ -117,7 +117,7 @@ class LaunchingTools:
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await self.client.content_ideas.search(workspace_id, keyword)
 
-        return await self._launch(cmsapi.JobKind.IDEA_SEARCH, keywords, search, run, context, prefix=f"{workspace_id} ")
+        return await self._launch(cmsapi.JobKind.IDEA_SEARCH, keywords, search, run, context, f"{workspace_id} ")
 
     async def generate_article(
         self,
@@ -153,7 +153,7 @@ class LaunchingTools:
         async def generate(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             return await self.client.contents.generate(content_id, settings)
 
-        return await self._launch(cmsapi.JobKind.GENERATION, [content_id], generate, run, context, targets=True)
+        return await self._launch(cmsapi.JobKind.GENERATION, [content_id], generate, run, context)
 
     async def _launch(
         self,
@@ -162,12 +162,10 @@ class LaunchingTools:
         launch: Launch,
         run: int,
         context: Context[Any, Any],
-        *,
         prefix: str = "",
-        targets: bool = False,
     ) -> LaunchesAnswer:
         items = {_key(kind, prefix + item, run): item for item in given}
-        running = await self.launches.launch(kind, items, launch, given if targets else (), context.report_progress)
+        running = await self.launches.launch(kind, items, launch, context.report_progress)
         lines = [_line(running, key, item) for key, item in items.items()]
         _check_any(running, lines)
         return LaunchesAnswer(items=lines, credits_spent=running.credits, bound=self.launches.bound, next=_next(lines))

@@ -42,7 +42,7 @@ _SANDBOX = "It is a sandbox on this machine: nothing is real, and no real credit
 
 
 class _Server(MCPServer[Any]):
-    """Serve tools whose wrong arguments are told in words of ours."""
+    """Report wrong arguments of tools in the words of the SDK."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -36,7 +36,7 @@ class WaitingTools:
 
     client: cmsapi.Client
     launches: Launches
-    # Tokens of the jobs whose ends an answer had.
+    # Tokens of the finished jobs that an answer has reported.
     _reported: set[str] = attrs.field(factory=set, init=False)
 
     async def wait_for_jobs(

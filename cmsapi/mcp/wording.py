@@ -115,7 +115,7 @@ def money(error: BaseException, effect: Effect) -> str:
 
 
 def as_tool(call: Callable[P, Awaitable[T]], effect: Effect) -> Callable[P, Awaitable[T]]:
-    """Return a tool that tells errors of the SDK as errors of the tool.
+    """Return a tool that raises errors of the SDK as errors of the tool.
 
     Args:
         call: Does the work.
@@ -133,7 +133,7 @@ def as_tool(call: Callable[P, Awaitable[T]], effect: Effect) -> Callable[P, Awai
 
 
 def as_resource(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return a resource that tells errors of the SDK as errors of the resource.
+    """Return a resource that raises errors of the SDK as errors of the resource.
 
     Args:
         call: Reads it.

@@ -43,10 +43,10 @@ async def ask(question: str, answers: str) -> str:
 
 
 async def confirmed(question: str, yes: bool) -> bool:
-    """Ask for confirmation before a step that costs credits or cannot be undone.
+    """Ask for confirmation before what costs credits or cannot be undone.
 
     Args:
-        question: Names the step.
+        question: Names what is about to be done.
         yes: Whether `--yes` was given.
 
     Raises:

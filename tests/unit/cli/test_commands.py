@@ -99,7 +99,7 @@ async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 async def test_the_demo_says_what_it_does_while_nothing_is_finished() -> None:
-    """In a terminal a sentence names the step, and counts down to the next poll."""
+    """In a terminal a sentence says what happens, and counts down to the next poll."""
     async with Sandbox() as box, terminal(box, "demo", columns=80) as shell:
         await shell.until("Importing 4 pages")
         await shell.until("Launching 40 analyses and 5 idea searches.")

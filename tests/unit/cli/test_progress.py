@@ -89,25 +89,25 @@ def test_elapsed_time_reads_like_a_clock(seconds: float, text: str) -> None:
 
 
 async def test_a_pipe_gets_a_line_now_and_then() -> None:
-    """Each line begins with the elapsed time and has news; steps that take long enough end with their result."""
+    """Each line begins with the elapsed time and has news; a count that takes long enough ends with its result."""
     for seconds, lines in (
         (5, []),
         (
             25,
             [
-                "0:10  steps: 10 of 25 finished, 15 waiting",
-                "0:20  steps: 20 of 25 finished, 5 waiting",
-                "0:24  steps: 25 of 25 finished",
+                "0:10  pages: 10 of 25 finished, 15 waiting",
+                "0:20  pages: 20 of 25 finished, 5 waiting",
+                "0:24  pages: 25 of 25 finished",
             ],
         ),
     ):
         console = Console(file=io.StringIO(), width=80)
-        live, steps = LiveProgress(console), ItemCount(seconds)
-        live.add("steps", steps)
+        live, count = LiveProgress(console), ItemCount(seconds)
+        live.add("pages", count)
         async with live.running():
             for _ in range(seconds):
                 await asyncio.sleep(0.999)
-                steps.done += 1
+                count.done += 1
         assert text_of(console).splitlines() == lines
 
 
@@ -115,13 +115,13 @@ async def test_a_long_run_does_not_flood_a_pipe() -> None:
     """An hour takes 25 lines, with news in each second or without any."""
     for news in (True, False):
         console = Console(file=io.StringIO(), width=80)
-        live, steps = LiveProgress(console), ItemCount(3600)
-        live.add("", steps)
+        live, count = LiveProgress(console), ItemCount(3600)
+        live.add("", count)
         async with live.running():
             for _ in range(3599):
                 await asyncio.sleep(1)
                 if news:
-                    steps.done += 1
+                    count.done += 1
         lines = text_of(console).splitlines()
         assert 24 <= len(lines) <= 26
         assert lines[-1].startswith("59:59")
