@@ -88,7 +88,7 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
                     "description": "An API key: `Authorization: Bearer sk_…`.",
                 }
             },
-            "schemas": {**_unknown(routes), **_COMPONENTS, **dict(map(_answer, _answers(routes)))},
+            "schemas": _schemas(routes),
             "headers": {
                 name: {"required": True, "description": schema["description"], "schema": schema}
                 for name, schema in _HEADERS.items()
@@ -137,7 +137,7 @@ def _successes(route: Route) -> dict[str, Any]:
             "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
             "204": {"description": "Deleted", "headers": headers},
         }
-    name, schema = _answer(route.answers)
+    name, schema = _named_schema(route.answers)
     content = {"application/json": {"schema": ref(name), "example": example(schema, _COMPONENTS)}}
     return {str(route.status): {"description": _MEANINGS[route.status], "headers": headers, "content": content}}
 
@@ -171,7 +171,7 @@ def _link(route: Route, parameter: str, value: str) -> dict[str, Any]:
     }
 
 
-def _answer(answers: str) -> tuple[str, Schema]:
+def _named_schema(answers: str) -> tuple[str, Schema]:
     """Return name and schema of an answer: a resource, or the envelope of a collection (section 1, rules 3 and 5)."""
     kind, _, item = answers.rpartition(" of ")
     data = {"data": listing(ref(item))}
@@ -182,13 +182,11 @@ def _answer(answers: str) -> tuple[str, Schema]:
     return item, _COMPONENTS.get(item, {})
 
 
-def _answers(routes: Iterable[Route]) -> list[str]:
-    return [route.answers for route in routes if route.answers]
-
-
-def _unknown(routes: Iterable[Route]) -> dict[str, Schema]:
-    """Return schemas of any JSON for the answers of operations that a subclass of the sandbox adds."""
-    return {answers.rpartition(" of ")[2]: {} for answers in _answers(routes)}
+def _schemas(routes: Iterable[Route]) -> dict[str, Schema]:
+    """Return the schemas of all answers and bodies; what a subclass of the sandbox adds may be any JSON."""
+    shown = [route.answers for route in routes if route.answers]
+    unknown: dict[str, Schema] = {each.rpartition(" of ")[2]: {} for each in shown}
+    return {**unknown, **_COMPONENTS, **dict(map(_named_schema, shown))}
 
 
 def _refusals(route: Route) -> dict[str, Any]:
