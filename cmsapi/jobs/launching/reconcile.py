@@ -87,7 +87,9 @@ class Reconciler:
         except (Exception, asyncio.CancelledError) as error:
             if launch.cause is None:
                 raise
-            found = f"its reconciliation failed: {error}"
+            found = "it was not found out, because the client was closed"
+            if not isinstance(error, asyncio.CancelledError):
+                found = f"its reconciliation failed: {error}"
             raise self.unknown(launch, launch.said, found, stays=True) from launch.cause
         if hooks.wants(LaunchSettled.level):
             hooks(

@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import cmsapi
 from cmsapi.jobs import Job
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Fault, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -231,3 +232,61 @@ async def test_a_state_on_a_disk_tells_the_same(tmp_path: Path) -> None:
         (status,) = await client.jobs.batches()
     assert status == mine
     assert counts(status) == (3, 3, 0, 0, 0, 0, 3)
+
+
+@attrs.frozen
+class Unreachable:
+    """Carry the first requests of launches to a sandbox, and then none for a while."""
+
+    sandbox: Sandbox
+    launches: int
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Send a request, or fail before anything has left."""
+        if request.method == "POST" and len(self.sandbox.ledger.launches()) >= self.launches:
+            raise cmsapi.NotSentError("no connection")
+        return await self.sandbox.transport.send(request)
+
+
+async def test_a_batch_is_not_done_while_items_only_could_not_be_sent() -> None:
+    """A failure that says nothing of an item leaves it to the next run, so that a supervisor sees what is left."""
+    sandbox = box(30.0)
+    items = sandbox.keyword_ids[:6]
+    called: list[cmsapi.BatchStatus] = []
+    retry = cmsapi.RetryPolicy(max_attempts=1)
+    async with client_of(sandbox, transport=Unreachable(sandbox, 2), retry=retry) as cut:
+        batch = await run(cut, items, in_flight=1, on_done=called.append)
+        assert len(batch.unfinished) == 4
+        status = await batch.refresh()
+        assert counts(status) == (6, 2, 0, 4, 0, 0, 2)
+        assert (status.done, status.progress.stopped, called) == (False, True, [])
+    async with client_of(sandbox) as client:
+        batch = await run(client, items, on_done=called.append)
+        assert counts(await batch.refresh()) == (6, 6, 0, 0, 0, 0, 6)
+    assert len(called) == 1
+    assert len(sandbox.ledger.launches()) == 6
+
+
+async def test_a_batch_of_no_items_is_done() -> None:
+    """Its callback is called, and a page that follows it ends."""
+    called: list[cmsapi.BatchStatus] = []
+    async with client_of(box(30.0)) as client:
+        batch = await run(client, [], on_done=called.append)
+        assert [status.done async for status in batch.follow()] == [True]
+    assert [counts(status) for status in called] == [(0,) * 7]
+
+
+async def test_counts_never_go_back_while_jobs_end(tmp_path: Path) -> None:
+    """A reader for whom other processes end jobs between its two reads counts each of them once."""
+    sandbox = Sandbox(durations=Lognormal(20.0, 0.8), keywords=40)
+    state = f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client, client_of(sandbox, state=state) as other:
+        running = asyncio.create_task(run(client, sandbox.keyword_ids))
+        seen = [cmsapi.Progress()]
+        while not running.done():
+            seen.append((await other.jobs.batch("nightly").refresh()).progress)
+            await asyncio.sleep(0.01)
+    paid = [progress.credits for progress in seen]
+    assert paid == sorted(paid)
+    ended = [progress.finished for progress in seen]
+    assert ended == sorted(ended)
