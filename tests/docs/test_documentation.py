@@ -19,6 +19,7 @@ import cmsapi.testing
 from cmsapi.sandbox import Sandbox
 from tests.long.mutants.__main__ import ROOMS
 from tests.support.pages import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
+from tools.interface import tables
 
 #: Where the events of the log and the metrics have their names, which begin like those of modules.
 EVENTS_AND_METRICS = sorted((ROOT / "cmsapi/observability").glob("*.py"))
@@ -179,16 +180,6 @@ def test_the_drawing_has_the_layers_of_the_contract() -> None:
     assert contract["layers"] == [re.split(r" {2,}", line)[0] for line in drawing.strip().splitlines()]
 
 
-def test_the_table_of_operations_is_complete() -> None:
+def test_the_table_of_operations_is_fresh() -> None:
     """Each row of the table in the documentation is the row of the table in the code."""
-    words = {
-        cmsapi.Provenance.SPEC: "specified",
-        cmsapi.Provenance.PUBLISHED: "published",
-        cmsapi.Provenance.ASSUMED: "assumed",
-    }
-    text = (ROOT / "docs/reference/operations.md").read_text()
-    expected = [
-        f"| `{row.name}` | `{row.route}` | {words[row.provenance]} | `{row.replay.name}` |"
-        for row in cmsapi.OPERATIONS.values()
-    ]
-    assert expected == re.findall(r"^\| `\w+` \| `[A-Z]+ /.*$", text, re.MULTILINE)
+    assert (ROOT / tables.OPERATIONS).read_text() == tables.of_operations()

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from tools.interface import comparison
+from tools.interface import comparison, tables
 from tools.interface.public import ROOT
 from tools.interface.record import PLACE, is_fresh, written
 from tools.interface.surface import Surface
@@ -26,7 +26,8 @@ def main(arguments: list[str]) -> int:
         refused = list(refusals()) if given.version and comparison.numbers(given.version) else []
         if not given.version:
             (ROOT / PLACE).write_text(written(Surface.of()), encoding="utf-8")
-            print(f"Wrote {PLACE}.")
+            tables.write()
+            print(f"Wrote {PLACE}, {tables.OPERATIONS} and {tables.COSTS}.")
         if base is None:
             print("There is no tag yet: the interface is compared with nothing. BASE=commit compares it with a commit.")
         else:
