@@ -113,7 +113,7 @@ def test_every_command_of_the_documentation_exists() -> None:
 
 def test_paths_of_the_drawing_exist() -> None:
     """A module or test that a page names is there, so that the drawing cannot rot."""
-    for page in set(PAGES) - {ROOT / "docs/interface-coverage.md"}:
+    for page in PAGES:
         for path in re.findall(r"\b(?:cmsapi|tests|docs)/[\w/]+\.(?:py|md)\b", page.read_text()):
             assert (ROOT / path).exists(), f"{_name(page)} names {path}"
 
@@ -161,15 +161,6 @@ def test_what_is_mutated_exists() -> None:
         assert (ROOT / "cmsapi" / f"{module}.py").exists(), module
         for test in tests:
             assert (ROOT / "tests/unit" / f"{test}.py").exists(), f"{module}: {test}"
-
-
-def test_paths_of_the_coverage_exist() -> None:
-    """Each module in the table of sections is there, below the folder that its column names."""
-    rows = re.findall(r"^\| \*\*.*$", (ROOT / "docs/interface-coverage.md").read_text(), re.MULTILINE)
-    assert len(rows) > 20
-    for row in rows:
-        for folder, cell in zip(("cmsapi", "cmsapi/sandbox"), row.split("|")[2:4], strict=True):
-            assert all((ROOT / folder / path).exists() for path in re.findall(r"`([^`]+)`", cell)), row
 
 
 def test_the_drawing_has_the_layers_of_the_contract() -> None:
