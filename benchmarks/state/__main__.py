@@ -85,7 +85,8 @@ def report(figures: dict[str, Any]) -> Report:
         for name, run in figures["runs"].items()
     ]
     together = table(head, rows)
-    return Report(f"{parts[0]}\n\n{together}", "\n\n".join([*parts, together]))
+    shown = [[each[0], each[1], *each[3:5]] for each in (head, *rows)]
+    return Report(f"{parts[0]}\n\n{table(shown[0], shown[1:])}", "\n\n".join([*parts, together]))
 
 
 def main() -> None:
