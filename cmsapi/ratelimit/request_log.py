@@ -41,8 +41,10 @@ class RequestLog:
 
     def age(self, now: float) -> None:
         """Let those go that have left the hour."""
-        times, over = self._times, now - KEPT
-        unneeded = bisect_right(times, over, key=lambda at: at + self.hour)
+        times = self._times
+        if not times or times[0] + self.hour > now:
+            return
+        unneeded = bisect_right(times, now - KEPT, key=lambda at: at + self.hour)
         if unneeded * _PART_GONE > len(times):
             del times[:unneeded]
         self._gone = bisect_right(times, now, key=lambda at: at + self.hour)
