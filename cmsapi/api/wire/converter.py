@@ -160,8 +160,8 @@ def _register(converter: cattrs.Converter, drift: Drift) -> None:
 def _has_no_key(resource: Model) -> bool:
     """Tell whether a resource that has an identifier as a rule has none of its listed keys: it is something else."""
     model: Any = type(resource)
-    keys = [field.wire for field in shape(model)]
-    return "id" in keys and all(map(resource.lacks, keys))
+    fields = shape(model)
+    return any(field.identifies for field in fields) and all(resource.lacks(field.wire) for field in fields)
 
 
 def _read_word(value: object, vocabulary: type[OpenEnum]) -> OpenEnum:

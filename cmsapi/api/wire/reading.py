@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,18 +23,13 @@ from cmsapi.errors import DecodeError
 
 # What cattrs calls to structure: a hook takes the value and its type.
 Hook = Callable[[Any, Any], Any]
+# What reads the values of one field.
+Reader = Callable[[Field, Any], Any]
 
 
 def model_reader(model: Any, converter: Any, drift: Drift) -> Hook:
     """Make the hook that reads documents of a class; the converter has the hooks for the documents inside."""
-    nested: dict[str, Hook] = {}
-    for field in shape(model):
-        if is_model(field.type):
-            items = list[field.type]  # type: ignore[name-defined]  # a type that is made at run time
-            nested[field.name] = (
-                _tuple_reader(list_reader(items, converter)) if field.many else converter.get_structure_hook(field.type)
-            )
-    reader = ModelReader(model, nested, drift)
+    reader = ModelReader(model, converter, drift)
     return lambda document, _: reader.read(document)
 
 
@@ -64,19 +59,15 @@ def read_scalar(value: Any, type_: type) -> Any:
     raise mismatch(SCALARS[type_], value)
 
 
-def _tuple_reader(read: Hook) -> Hook:
-    return lambda values, type_: tuple(read(values, type_))
-
-
 class ModelReader:
-    """Read documents of a class, with the hooks of the fields that hold other documents."""
+    """Read documents of a class, with a reader for the values of each field that are not of its type as they come."""
 
-    def __init__(self, model: Any, nested: Mapping[str, Hook], drift: Drift) -> None:
+    def __init__(self, model: Any, converter: Any, drift: Drift) -> None:
         self._model = model
-        self._nested = nested
         self._drift = drift
-        self._fields = shape(model)
-        self._listed = frozenset(field.wire for field in self._fields)
+        self._fields = [(field, self._reader(field, converter)) for field in shape(model)]
+        self._times = [field for field, _ in self._fields if field.type is datetime]
+        self._listed = frozenset(field.wire for field, _ in self._fields)
 
     def read(self, document: Any) -> Any:
         """Return the model of a document.
@@ -87,55 +78,68 @@ class ModelReader:
         if not isinstance(document, dict):
             raise mismatch(f"an object ({self._model.__name__})", document)
         values: dict[str, Any] = {}
-        texts: list[Any] = []
         misfits: dict[str, Any] = {}
-        for field in self._fields:
+        for field, read in self._fields:
             value = document.get(field.wire)
             try:
-                read = value if type(value) is field.type else self._unlike(field, value, document)
+                if type(value) is field.type:
+                    values[field.name] = value
+                elif value is None:
+                    values[field.name] = self._null(field, absent=field.wire not in document)
+                else:
+                    values[field.name] = read(field, value)
             except DecodeError as error:
                 if field.strict:
                     prefix_path(error, f".{field.wire}")
                     raise
                 # Its type is a guess, or the document can be used without it: no error, and `extra` keeps the value.
                 self._note(DriftKind.MISFIT, field.wire)
-                read, misfits[field.wire] = None, value
-            values[field.name] = read
-            if field.type is datetime:
-                texts += (read, value)
+                values[field.name], misfits[field.wire] = None, value
         absent = _shared(self._listed.difference(document))
+        texts = [each for field in self._times for each in (values[field.name], document.get(field.wire))]
         extra = self._unlisted(document, misfits)
         return self._model(**values, extra=extra, absent_keys=absent, time_texts=tuple(texts))
 
     def _unlisted(self, document: dict[str, Any], misfits: dict[str, Any]) -> Extra:
         """Keep the unlisted keys of a document, and the values that do not fit into their fields."""
+        if not misfits and document.keys() <= self._listed:
+            return NOTHING_ELSE
         extra = {key: value for key, value in document.items() if key not in self._listed}
         for key in extra:
             self._note(DriftKind.UNKNOWN_KEY, key)
-        extra |= misfits
-        return Extra(copied(extra)) if extra else NOTHING_ELSE
+        return Extra(copied(extra | misfits))
 
-    def _unlike(self, field: Field, value: Any, document: dict[str, Any]) -> Any:
-        """Return the value of a field for a document value of another type."""
-        if value is None:
-            return self._null(field, absent=field.wire not in document)
-        if field.name in self._nested:
-            return self._nested[field.name](value, field.type)
+    def _reader(self, field: Field, converter: Any) -> Reader:
+        """Choose what reads the values of a field."""
+        if is_model(field.type) and field.many:
+            items = list[field.type]  # type: ignore[name-defined]  # a type that is made at run time
+            read_items = list_reader(items, converter)
+            return lambda _, value: tuple(read_items(value, items))
+        if is_model(field.type):
+            read_model = converter.get_structure_hook(field.type)
+            return lambda field, value: read_model(value, field.type)
         if field.type is Any:
-            return copied(value)
-        if type(value) is int and field.type is float:
-            return value
-        if type(value) is str and is_open_enum(field.type):
-            word = field.type(value)
-            if not word.known:
-                self._note(DriftKind.UNKNOWN_WORD, field.wire, value)
-            return word
-        if type(value) is str and field.type is datetime and (time := _time(value)) is not None:
-            if time.tzinfo is not None:
-                return time
+            return lambda _, value: copied(value)
+        if is_open_enum(field.type):
+            return self._word
+        return self._time if field.type is datetime else _number
+
+    def _word(self, field: Field, value: Any) -> Any:
+        if type(value) is not str:
+            raise mismatch(_expected(field), value)
+        word = field.type(value)
+        if not word.known:
+            self._note(DriftKind.UNKNOWN_WORD, field.wire, value)
+        return word
+
+    def _time(self, field: Field, value: Any) -> datetime:
+        time = _spelled(value)
+        if time is None:
+            raise mismatch(_expected(field), value)
+        if time.tzinfo is None:
             self._note(DriftKind.NAIVE_TIME, field.wire, value)
             return time.replace(tzinfo=UTC)
-        raise mismatch(_expected(field), value)
+        return time
 
     def _null(self, field: Field, *, absent: bool) -> Any:
         if field.required:
@@ -158,9 +162,16 @@ def _shared(absent: frozenset[str]) -> frozenset[str]:
     return absent or NONE_ABSENT
 
 
-def _time(text: str) -> datetime | None:
+def _number(field: Field, value: Any) -> Any:
+    """Take a whole number for a number; anything else is not what the field has."""
+    if type(value) is int and field.type is float:
+        return value
+    raise mismatch(_expected(field), value)
+
+
+def _spelled(value: Any) -> datetime | None:
     try:
-        return read_time(text)
+        return read_time(value) if type(value) is str else None
     except ValueError:
         return None
 

@@ -16,13 +16,14 @@ def read_time(text: str) -> datetime:
         ValueError: The text spells no time.
     """
     # RFC 3339 writes T and Z in either case.
-    text, ends_day = _END_OF_DAY.subn("T00", text.upper())
-    time = datetime.fromisoformat(text)
+    text = text.upper()
+    began = _END_OF_DAY.sub("T00", text) if "T24" in text else text
+    time = datetime.fromisoformat(began)
     # `fromisoformat` takes any character between date and time.
     if "T" not in text and len(text) > len("2024-01-31"):
         raise ValueError("no T between date and time")
     try:
-        return time + timedelta(days=ends_day)
+        return time if began == text else time + timedelta(days=1)
     except OverflowError as error:
         raise ValueError("later than the year 9999") from error
 
