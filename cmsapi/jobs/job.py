@@ -11,8 +11,11 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import math
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast
+
+import anyio
 
 from cmsapi.api.arguments import function, optional_seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
@@ -233,19 +236,19 @@ class Job(Hinting, Unpicklable, Generic[R]):
             return
         self._ensure_open()
         self._ensure_outside_of_hook()
-        queue: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
-        subscribers.listeners = (*subscribers.listeners, queue.put_nowait)
+        happening, happened = anyio.create_memory_object_stream[JobEvent | Exception](math.inf)
+        subscribers.listeners = (*subscribers.listeners, happening.send_nowait)
         self._poller.subscribe(job)
         try:
-            while True:
-                event = await queue.get()
-                if isinstance(event, Exception):
-                    raise _own(event)
-                yield event
-                if isinstance(event, Finished):
-                    return
+            with happening, happened:
+                async for event in happened:
+                    if isinstance(event, Exception):
+                        raise _own(event)
+                    yield event
+                    if isinstance(event, Finished):
+                        return
         finally:
-            subscribers.listeners = tuple(other for other in subscribers.listeners if other != queue.put_nowait)
+            subscribers.listeners = tuple(other for other in subscribers.listeners if other != happening.send_nowait)
             self._poller.unsubscribe(job)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
