@@ -2,6 +2,10 @@
 
 The thread starts with the first call. A fork copies no threads: a client that was made before a fork and not used can
 be used after it, and one that was used refuses.
+
+This is not the blocking portal of anyio, because that cancels with a scope, which interrupts each `await` of the task
+from then on. A call that Ctrl-C interrupts still has to write what became of its launch, and the cancellation of a task
+interrupts one `await` only.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 One deadline spans all of it. Each attempt takes a permit and ends it once. The stage of the permit says whether the
 bytes of the attempt may have left, and whether it was answered.
+
+The deadline and the timeout of an attempt are two nested scopes of asyncio, not of anyio: once its time is over, a
+scope of anyio interrupts each `await`, and what became of a paid attempt has to be written then.
 """
 
 from __future__ import annotations
