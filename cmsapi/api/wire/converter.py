@@ -22,7 +22,7 @@ from cattrs.gen import make_dict_unstructure_fn, override
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.mismatch import excerpt, mismatch, prefix_path
-from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar
+from cmsapi.api.wire.reading import Hook, ModelReader, list_reader, read_scalar
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
 from cmsapi.display.values import copied, plain
@@ -149,7 +149,7 @@ _converter = functools.cache(Converter)
 def _register(converter: cattrs.Converter, drift: Drift) -> None:
     # With the converter as an argument, cattrs passes its copies to the factories as well.
     def read(model: Any, converter: Any) -> Hook:
-        return model_reader(model, converter, drift)
+        return ModelReader(model, converter, drift).read
 
     converter.register_structure_hook_factory(is_model, read)
     converter.register_unstructure_hook_factory(is_model, _model_writer)

@@ -27,12 +27,6 @@ Hook = Callable[[Any, Any], Any]
 Reader = Callable[[Field, Any], Any]
 
 
-def model_reader(model: Any, converter: Any, drift: Drift) -> Hook:
-    """Make the hook that reads documents of a class; the converter has the hooks for the documents inside."""
-    reader = ModelReader(model, converter, drift)
-    return lambda document, _: reader.read(document)
-
-
 def list_reader(type_: Any, converter: Any) -> Hook:
     """Make the hook that reads lists; the path of an error says which item is wrong."""
     (item,) = typing.get_args(type_)
@@ -60,7 +54,13 @@ def read_scalar(value: Any, type_: type) -> Any:
 
 
 class ModelReader:
-    """Read documents of a class, with a reader for the values of each field that are not of its type as they come."""
+    """Read documents of a class, with a reader for the values of each field that are not of its type as they come.
+
+    Args:
+        model: The class.
+        converter: Has the hooks for the documents inside.
+        drift: Counts what differs from the class.
+    """
 
     def __init__(self, model: Any, converter: Any, drift: Drift) -> None:
         self._model = model
@@ -69,8 +69,8 @@ class ModelReader:
         self._times = [field for field, _ in self._fields if field.type is datetime]
         self._listed = frozenset(field.wire for field, _ in self._fields)
 
-    def read(self, document: Any) -> Any:
-        """Return the model of a document.
+    def read(self, document: Any, _: Any) -> Any:
+        """Return the model of a document; this is the hook of the class.
 
         Raises:
             DecodeError: The document does not fit.
