@@ -116,6 +116,31 @@ class Reading:
             left -= abs(usage.amount)
         return (self.usages, None) if left == 0 and self.whole else None
 
+    def may_charge(self, then: int, known: int, lost: str | None) -> bool:
+        """Tell whether it may show a charge for a launch in doubt.
+
+        Args:
+            then: The balance before the launch.
+            known: How many launches the service has certainly taken since.
+            lost: What was launched, as people call it; None where that is not known.
+        """
+        usages, _ = self.since(then) or ((), None)
+        named = lost is not None and any(written(usage) == name_of(lost) for usage in usages)
+        return named or self.balance is None or then - self.balance > known
+
+    def only_ours(self, then: int) -> bool:
+        """Tell whether it shows that all credits since an earlier balance were spent by the user of the key."""
+        found = self.since(then)
+        return found is not None and all(user_of(usage) == self.user for usage in found[0])
+
+
+@attrs.frozen
+class _Before:
+    """Hold which balance a launch draws on, and what was left of it before."""
+
+    balance: Balance
+    left: int
+
 
 class Books:
     """Read the books of one account, and remember the launches that have to be there.
@@ -182,8 +207,9 @@ class Books:
             finally:
                 self._open.set()
 
-    async def _read_since(self, caller: OperationCaller, balance: Balance, then: int, due: float) -> Reading:
-        """Return a reading that began at a loop time or later and leads back to a balance; launches share it."""
+    async def _read_since(self, caller: OperationCaller, balance: Balance, then: int) -> Reading:
+        """Return a reading that begins from now on and leads back to a balance; launches share it."""
+        due = asyncio.get_running_loop().time()
         async with self._quiet():
             reading = self._newest.get(balance.type)
             if reading is None or reading.began < due or not reading.reaches(then):
@@ -213,9 +239,9 @@ class Books:
         self, caller: OperationCaller, entry: Entry, reading: Reading, most_names: int = _MOST_NAMES
     ) -> Span | None:
         """Put together what happened between the balance before a launch and a reading; None if it does not add up."""
-        then = entry.facts.get("balance")
-        found = reading.since(then) if isinstance(then, int) else None
-        if found is None or not isinstance(then, int):
+        before = _before(entry)
+        found = None if before is None else reading.since(before.left)
+        if before is None or found is None:
             return None
         since = self._balances.number_of(entry)
         since_then = (each.entry for each in reading.taken if self._left_after(each.entry, since))
@@ -228,7 +254,7 @@ class Books:
         ]
         # The time of the first attempt says nothing of a later one.
         launched_at = entry.served_at if sent_times(entry) < 2 else None
-        return Span(*found, then, sure_names, other_names, launched_at)
+        return Span(*found, before.left, sure_names, other_names, launched_at)
 
     def _left_after(self, entry: Entry, number: int | None) -> bool:
         """Tell whether a launch of this process certainly left after a reading of the balances."""
@@ -280,8 +306,8 @@ class Books:
         Raises:
             CMSError: They cannot be read.
         """
-        kind, then = KINDS[entry.kind], entry.facts.get("balance")
-        if kind.balance is None or not isinstance(then, int):
+        kind, before = KINDS[entry.kind], _before(entry)
+        if before is None:
             return Finding.unknown("the balance was not read before the launch")
         if lost is None:
             return Finding.unknown(f"usages do not tell which {kind} they are of")
@@ -290,10 +316,10 @@ class Books:
             control = await self.control(kind)
         # It may have arrived just now.
         await asyncio.sleep(PROMPT if control is None else control.within)
-        loop, finding = asyncio.get_running_loop(), Finding.unknown("the usages do not add up to what left the balance")
+        finding = Finding.unknown("the usages do not add up to what left the balance")
         for pause in _PAUSES:
             await asyncio.sleep(pause)
-            reading = await self._read_since(caller, kind.balance, then, loop.time())
+            reading = await self._read_since(caller, before.balance, before.left)
             if (span := await self._span(caller, entry, reading)) is not None:
                 if self._misses(span, reading, kind):
                     await self._forget(kind)
@@ -310,28 +336,23 @@ class Books:
         Raises:
             CMSError: The books cannot be read.
         """
-        kind, then = KINDS[entry.kind], entry.facts.get("balance")
-        if kind.balance is None or not isinstance(then, int):
+        if (before := _before(entry)) is None:
             return True
-        reading = await self._read_since(caller, kind.balance, then, asyncio.get_running_loop().time())
+        reading = await self._read_since(caller, before.balance, before.left)
         since = self._balances.number_of(entry)
         taken = (each.entry for each in reading.taken)
         known = sum(_draws_alike(each, entry) and self._left_after(each, since) for each in taken)
-        found = reading.since(then)
-        named = lost is not None and any(written(usage) == name_of(lost) for usage in (found[0] if found else ()))
-        return named or reading.balance is None or then - reading.balance > known
+        return reading.may_charge(before.left, known, lost)
 
     async def only_ours_since(self, caller: OperationCaller, entry: Entry) -> bool:
         """Tell whether no other user has spent such credits since a launch, as far as the service shows that."""
-        kind, then = KINDS[entry.kind], entry.facts.get("balance")
-        if kind.balance is None or not isinstance(then, int):
+        if (before := _before(entry)) is None:
             return True
         try:
-            reading = await self._read_since(caller, kind.balance, then, asyncio.get_running_loop().time())
+            reading = await self._read_since(caller, before.balance, before.left)
         except CMSError:
             return True
-        found = reading.since(then)
-        return found is not None and all(user_of(usage) == reading.user for usage in found[0])
+        return reading.only_ours(before.left)
 
     # The control
 
@@ -359,8 +380,8 @@ class Books:
     async def _learn(self, caller: OperationCaller, kind: Kind, most_names: int) -> None:
         loop = asyncio.get_running_loop()
         youngest = _youngest(self._taken, kind)
-        then = None if youngest is None else youngest.entry.facts.get("balance")
-        if youngest is None or kind.balance is None or not kind.in_usages or not isinstance(then, int):
+        before = None if youngest is None else _before(youngest.entry)
+        if youngest is None or before is None or not kind.in_usages:
             return
         try:
             document = await self._document(kind)
@@ -368,7 +389,7 @@ class Books:
             forgotten = isinstance(at, int | float) and self._journal.wall() - at < _FORGOTTEN_FOR
             if document.get("holds") is True or forgotten or loop.time() - youngest.at > PROMPT:
                 return
-            reading = await self._read_since(caller, kind.balance, then, loop.time())
+            reading = await self._read_since(caller, before.balance, before.left)
             seen = _youngest(reading.taken, kind) or youngest
             within, span = reading.ended - seen.at, await self._span(caller, seen.entry, reading, most_names)
             # A charge that comes with the end of a job would be late for others.
@@ -426,6 +447,12 @@ def _in_order(usages: Sequence[CreditUsage], *, whole: bool) -> tuple[CreditUsag
 
 def _key(entry: Entry) -> tuple[str, str, float]:
     return entry.kind, entry.target, entry.asked_at
+
+
+def _before(entry: Entry) -> _Before | None:
+    """Return the balance before a launch; None where it was not read."""
+    balance, left = KINDS[entry.kind].balance, entry.facts.get("balance")
+    return _Before(balance, left) if balance is not None and isinstance(left, int) else None
 
 
 def _youngest(taken: Iterable[Taken], kind: Kind) -> Taken | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import pytest
+from hypothesis import given, strategies
 
 import cmsapi
 from cmsapi.api.models.credit_usage import CreditUsage
@@ -72,6 +74,21 @@ def test_what_the_books_tell(given: Span, verdict: Verdict) -> None:
 def test_what_was_not_seen_before_proves_nothing(control: Control | None) -> None:
     """Books that were not seen to work, or worked under another user, prove no absence."""
     assert judge(span("boots", taken=["boots"]), "tents", control).verdict is Verdict.UNKNOWN
+
+
+@given(
+    keywords=strategies.lists(strategies.sampled_from(["boots", "caps", "hats", "tents"]), max_size=4),
+    taken=strategies.lists(strategies.sampled_from(["boots", "caps", "hats", None]), max_size=4),
+    others=strategies.lists(strategies.sampled_from(["boots", "caps", "hats", None]), max_size=3),
+)
+def test_only_books_that_balance_prove_absence(
+    keywords: list[str], taken: list[str | None], others: list[str | None]
+) -> None:
+    """Absent means that each usage has a launch, each launch that was taken has a usage, and none is the lost one's."""
+    counted, sure = Counter[str | None](keywords), Counter(taken)
+    balanced = not (sure - counted) and not (counted - sure - Counter(others)) and None not in taken
+    finding = judge(span(*keywords, taken=taken, others=others), "tents", SEEN)
+    assert (finding.verdict is Verdict.ABSENT) is balanced
 
 
 def test_what_has_no_name_is_never_absent_beside_usages() -> None:
@@ -166,6 +183,123 @@ def test_usages_that_do_not_add_up() -> None:
     assert Reading(1, 0.0, 0.0, 11, usages).since(10) is None
     assert Reading(1, 0.0, 0.0, None, usages).since(10) is None
     assert Reading(1, 0.0, 0.0, 10, None).since(10) is None
+
+
+@given(amounts=strategies.lists(strategies.integers(1, 3), max_size=6), left=strategies.integers(-1, 20))
+def test_usages_since_a_balance_add_up_to_what_left_it(amounts: list[int], left: int) -> None:
+    """What is found costs exactly what left the balance, and the usage before is the next older one."""
+    usages = tuple(usage(place, amount=amount) for place, amount in enumerate(amounts))
+    found = Reading(1, 0.0, 0.0, 10, usages, whole=True).since(10 + left)
+    sums = [sum(amounts[:count]) for count in range(len(amounts) + 1)]
+    if found is None:
+        assert left not in sums
+    else:
+        since, before = found
+        assert sum(each.amount for each in since) == left
+        assert (*since, *([] if before is None else [before])) == usages[: len(since) + 1]
+
+
+@pytest.mark.parametrize(
+    ("balance", "keywords", "known", "lost", "may"),
+    [
+        # As much has left as known launches cost, or less: some cost nothing.
+        (10, (), 0, "tents", False),
+        (9, ("boots",), 1, "tents", False),
+        (9, ("boots",), 2, "tents", False),
+        (9, ("boots",), 1, None, False),
+        # More has left.
+        (9, ("boots",), 0, "tents", True),
+        (8, ("boots", "caps"), 1, None, True),
+        # A known launch cost nothing, and the credit is that of the lost one.
+        (9, ("tents",), 1, "tents", True),
+        (8, ("boots", "tents"), 2, "tents", True),
+        # Other spellings are no sign, and what is older than the balance is not of this launch.
+        (9, ("Tents",), 1, "tents", False),
+        (9, ("boots", "tents"), 1, "tents", False),
+        # The balance is not shown.
+        (None, (), 0, "tents", True),
+        (None, (), 9, None, True),
+    ],
+)
+def test_what_may_be_a_charge(
+    balance: int | None, keywords: Sequence[str], known: int, lost: str | None, may: bool
+) -> None:
+    """After a failure of the service's own, a credit beyond those of known launches, or a name, may be a charge."""
+    usages = tuple(usage(place, keyword=keyword) for place, keyword in enumerate(keywords))
+    assert Reading(1, 0.0, 0.0, balance, usages, whole=True).may_charge(10, known, lost) is may
+
+
+def test_a_whole_text_is_charged_by_its_digest() -> None:
+    """A usage that writes the whole text names the launch of that text."""
+    text = "tents for rain " * 100
+    reading = Reading(1, 0.0, 0.0, 9, (usage(9, keyword=text),), whole=True)
+    assert reading.may_charge(10, 1, text)
+    assert not reading.may_charge(10, 1, text[1:])
+
+
+@pytest.mark.parametrize(
+    ("balance", "users", "ours"),
+    [
+        (10, (), True),
+        (9, ("usr_1",), True),
+        (9, ("usr_2",), False),
+        (8, ("usr_1", "usr_1"), True),
+        (8, ("usr_1", "usr_2"), False),
+        (8, ("usr_2", "usr_1"), False),
+        # What is older does not count.
+        (9, ("usr_1", "usr_2"), True),
+        # The usages do not lead back to that balance.
+        (7, ("usr_1",), False),
+        (11, ("usr_1",), False),
+    ],
+)
+def test_whose_the_credits_were(balance: int, users: Sequence[str], ours: bool) -> None:
+    """A generation is ours without doubt only if no other user has spent such a credit since."""
+    usages = tuple(usage(place, user=user) for place, user in enumerate(users))
+    reading = Reading(1, 0.0, 0.0, balance, usages, whole=balance >= 8, user="usr_1")
+    assert reading.only_ours(10) is ours
+
+
+# A failure of the service's own
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("status", [500, 503])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_failure_beside_launches_that_were_taken(status: int, when: Literal["before", "after"]) -> None:
+    """The charges of the others are counted: only one beyond them keeps a launch from its repeat."""
+    fault = Fault(match="POST */content-idea-searches", status=status, when=when, times=1)
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        await client.content_ideas.search(sandbox.workspace_id, "boots")
+        sandbox.add_fault(fault)
+        searches = (client.content_ideas.search(sandbox.workspace_id, f"{number} tents") for number in range(4))
+        ends = await asyncio.gather(*searches, return_exceptions=True)
+    untold = [end for end in ends if isinstance(end, BaseException)]
+    assert [type(end) for end in untold] == ([cmsapi.LaunchUnknownError] if when == "after" else [])
+    assert len(sandbox.ledger.launches()) == 5
+
+
+# While they are read
+
+
+@pytest.mark.looptime
+async def test_a_reading_that_hangs_holds_launches_for_seconds_only() -> None:
+    """Launches wait for a reading of the books, but not for one that does not end."""
+    sandbox = box(60.0, rules=[Fault(match="POST */content-idea-searches", drop=True, times=1)])
+    await rely_on_books(sandbox)
+    async with client_of(sandbox) as client:
+        loop = asyncio.get_running_loop()
+        lost = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "tents"))
+        sandbox.add_fault(Fault(match="GET */credit-usages*", slow=25.0))
+        # A minute later it can no longer arrive, and its books are being read.
+        await asyncio.sleep(65.0)
+        began = loop.time()
+        await client.content_ideas.search(sandbox.workspace_id, "boots")
+        waited = loop.time() - began
+        lost.cancel()
+        await asyncio.gather(lost, return_exceptions=True)
+    assert 5.0 < waited < 15.0
 
 
 # The control
