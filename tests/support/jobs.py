@@ -14,7 +14,7 @@ from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.message import Request, Response
-from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
+from cmsapi.sandbox import Behaviour, Books, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
 
 POLL_OPERATIONS = {
     "keyword_analysis": "get_keyword",
@@ -33,6 +33,7 @@ def box(
     credits: Credits | None = None,  # noqa: A002  the sandbox's word
     limits: Limits | None = None,
     behaviour: Behaviour | None = None,
+    books: Books | None = None,
     keywords: int = 20,
 ) -> Sandbox:
     """Make a sandbox whose jobs all take the same time."""
@@ -42,6 +43,7 @@ def box(
         credits=credits,
         limits=limits,
         behaviour=behaviour,
+        books=books,
         keywords=keywords,
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +19,9 @@ from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.jobs.kinds.evidence import Verdict, name_of
 from cmsapi.jobs.launching.books import Reading
 from cmsapi.jobs.launching.verdict import Control, Span, judge, may_be, written
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Books, Fault, Sandbox
 from tests.support.jobs import box, client_of
-from tests.support.launches import rely_on_books, scope, state
+from tests.support.launches import leave, rely_on_books, scope, sent, state
 from tests.support.usages import NOW, usage
 
 SEEN = Control(1.0, "usr_1")
@@ -267,17 +269,103 @@ def test_whose_the_credits_were(balance: int, users: Sequence[str], ours: bool) 
 @pytest.mark.parametrize("status", [500, 503])
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_failure_beside_launches_that_were_taken(status: int, when: Literal["before", "after"]) -> None:
-    """The charges of the others are counted: only one beyond them keeps a launch from its repeat."""
+    """The charges of the others are counted: without one beyond them a launch is repeated soon."""
     fault = Fault(match="POST */content-idea-searches", status=status, when=when, times=1)
-    sandbox = box(60.0)
+    sandbox = box(60.0, books=Books(page_size=2))
     async with client_of(sandbox) as client:
+        loop = asyncio.get_running_loop()
         await client.content_ideas.search(sandbox.workspace_id, "boots")
         sandbox.add_fault(fault)
+        began = loop.time()
         searches = (client.content_ideas.search(sandbox.workspace_id, f"{number} tents") for number in range(4))
         ends = await asyncio.gather(*searches, return_exceptions=True)
-    untold = [end for end in ends if isinstance(end, BaseException)]
-    assert [type(end) for end in untold] == ([cmsapi.LaunchUnknownError] if when == "after" else [])
+        took = loop.time() - began
+    unknown = [end for end in ends if isinstance(end, BaseException)]
+    assert [type(end) for end in unknown] == ([cmsapi.LaunchUnknownError] if when == "after" else [])
     assert len(sandbox.ledger.launches()) == 5
+    # A lost launch would have waited for a minute until it can no longer arrive.
+    assert (took < 30.0) is (when == "before")
+
+
+@pytest.mark.looptime
+async def test_a_failure_beside_a_launch_that_draws_on_another_balance() -> None:
+    """An analysis explains no credit of searches."""
+    sandbox = box(60.0, books=Books(keyword="null"), keywords=1)
+    async with client_of(sandbox) as client:
+        await client.me()
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", status=503, when="after", times=1))
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 2
+
+
+@pytest.mark.looptime
+async def test_a_failure_where_the_balance_was_not_read() -> None:
+    """Without the balance before a launch nothing tells that it cost nothing, and it is not repeated."""
+    sandbox = box(60.0, rules=[Fault(match="GET /v1/me", status=403, times=None)])
+    async with client_of(sandbox) as client:
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", status=503, when="after", times=1))
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 1
+
+
+# The launches of others
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("kind", "target", "changes", "explained"),
+    [
+        ("idea_search", "boots", {}, True),
+        ("idea_search", "boots", {"status": "running", "job_id": "job_1"}, True),
+        # The second launch began ten minutes after it at most.
+        ("idea_search", "boots", {"asked_at": time.time() - 500.0}, True),
+        ("idea_search", "boots", {"asked_at": time.time() - 700.0}, False),
+        # It was not sent, is of something else, or draws on another balance.
+        ("idea_search", "boots", {"status": "intent"}, False),
+        ("idea_search", "caps", {}, False),
+        ("generation", "boots", {}, False),
+        ("of a later version", "boots", {}, False),
+    ],
+)
+async def test_a_charge_of_another_process(
+    kind: str, target: str, changes: Any, explained: bool, tmp_path: Path
+) -> None:
+    """What the journal knows of the launches of other processes explains their usages; a later one explains nothing."""
+    sandbox = box(60.0)
+    await rely_on_books(sandbox)
+    async with (
+        client_of(sandbox) as client,
+        client_of(sandbox, state=f"sqlite:///{tmp_path}/apart.db") as apart,
+    ):
+        await client.me()
+        await apart.content_ideas.search(sandbox.workspace_id, "boots")
+        await leave(client, sandbox, "of another", attrs.evolve(sent(kind, target, sandbox), **changes))
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True, times=1))
+        search = client.content_ideas.search(sandbox.workspace_id, "tents")
+        (end,) = await asyncio.gather(search, return_exceptions=True)
+    assert isinstance(end, cmsapi.LaunchUnknownError) is not explained
+    assert len(sandbox.ledger.launches()) == 1 + explained
+
+
+@pytest.mark.looptime
+async def test_the_name_of_a_keyword_that_another_process_analyses(tmp_path: Path) -> None:
+    """It is read, so that the usage of that analysis is explained."""
+    sandbox = box(60.0, keywords=2)
+    mine, theirs = sandbox.keyword_ids
+    await rely_on_books(sandbox)
+    async with (
+        client_of(sandbox) as client,
+        client_of(sandbox, state=f"sqlite:///{tmp_path}/apart.db") as apart,
+    ):
+        await client.me()
+        await apart.keywords.analyze(theirs)
+        await leave(client, sandbox, "of another", sent("keyword_analysis", theirs, sandbox))
+        sandbox.add_fault(Fault(match="POST */analyze", drop=True, times=1))
+        await client.keywords.analyze(mine)
+    assert len(sandbox.ledger.launches()) == 2
 
 
 # While they are read
@@ -336,8 +424,22 @@ async def test_a_worker_learns_once_for_all_its_launches(tmp_path: Path) -> None
 
 
 @pytest.mark.looptime
-async def test_what_is_not_so_any_more_is_forgotten() -> None:
+async def test_books_that_tell_nothing_are_read_every_ten_minutes(tmp_path: Path) -> None:
+    """While no launch is in doubt, a control that cannot be learned costs few requests."""
+    sandbox = box(60.0, books=Books(keyword="other"))
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
+        reads: list[int] = []
+        for pause in (1.0, 1.0, 300.0, 300.0, 1.0):
+            await client.content_ideas.search(sandbox.workspace_id, f"{len(reads)} tents")
+            await asyncio.sleep(pause)
+            reads.append(sandbox.ledger.count(operation="list_credit_usages"))
+    assert reads == [1, 1, 1, 1, 2]
+
+
+@pytest.mark.looptime
+async def test_what_is_not_so_any_more_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     """Books that do not show a launch that was certainly taken are relied on no more, and not learned again at once."""
+    caplog.set_level(logging.INFO)
     sandbox = box(30.0)
     await rely_on_books(sandbox)
     async with client_of(sandbox) as client:
@@ -350,7 +452,11 @@ async def test_what_is_not_so_any_more_is_forgotten() -> None:
         sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True))
         with pytest.raises(cmsapi.LaunchUnknownError):
             await client.content_ideas.search(sandbox.workspace_id, "tents")
-    assert (await control_of(sandbox, "idea_search"))["holds"] is False
+    kept = await control_of(sandbox, "idea_search")
+    assert kept["holds"] is False
+    # So a later process knows for how long.
+    assert abs(kept["at"] - time.time()) < 60.0
+    assert "does not book each idea_search at once any more" in caplog.text
 
 
 @pytest.mark.looptime
