@@ -33,7 +33,7 @@ from cmsapi.jobs.kinds.review import Decision, GenerationReview as AsyncGenerati
 from cmsapi.jobs.launching.recovery import Resumed as AsyncResumed
 from cmsapi.jobs.namespace import Jobs as AsyncJobs
 from cmsapi.jobs.overview import Overview
-from cmsapi.jobs.scheduling.statistics import JobStatistics
+from cmsapi.jobs.statistics import JobStatistics
 from cmsapi.jobs.status import JobEvent, JobStatus, Phase
 
 I = TypeVar("I")  # noqa: E741  an item

@@ -18,7 +18,7 @@ from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewChoice, R
 from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.jobs.overview import Overview, RunningJob
-from cmsapi.jobs.scheduling.statistics import JobStatistics
+from cmsapi.jobs.statistics import JobStatistics
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, Observed, Phase, PollFailed
 
 __all__ = [

@@ -29,7 +29,7 @@ from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Resumed, read_reviews, resume
 from cmsapi.jobs.overview import Overview, read_overview
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
+from cmsapi.jobs.statistics import JobStatistics, summary
 from cmsapi.jobs.status import JobStatus
 from cmsapi.jobs.token import read_token
 from cmsapi.jobs.tracked import TrackedJob

@@ -33,6 +33,9 @@ _STRICT_DOUBT = 4.0
 #: The youngest age in seconds at which a job is polled out of turn: one of the last, or one that tells of the others.
 FIRST_AGE = 8.0
 
+#: Seconds from one plan to the next at the least.
+PLAN = 1.0
+
 #: Tells how many requests come back within a span of seconds.
 Returning: TypeAlias = Callable[[float], float]
 #: Tells how many requests the pages of lists take at a price; None is its floor.

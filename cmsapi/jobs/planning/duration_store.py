@@ -15,7 +15,7 @@ from typing import Any
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.planning.durations import AGES, NEVER, DurationModel, Seen, step_after, step_before
+from cmsapi.jobs.planning.durations import AGES, MEMORY, NEVER, DurationModel, Seen, step_after, step_before
 from cmsapi.jobs.timing import Timing
 from cmsapi.state.store import State
 
@@ -23,7 +23,6 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Ends that are worth a write; what a process that dies has seen since is lost.
 _WORTH_WRITING = 20
-_LARGEST_MEMORY = 400
 _TRIES = 8
 
 
@@ -147,8 +146,8 @@ def _name(kind: Kind) -> str:
 
 
 def _spell(seen: Seen) -> dict[str, float]:
-    """Write counts as a document, those of `_LARGEST_MEMORY` ends at the most."""
-    while seen.total() > _LARGEST_MEMORY:
+    """Write counts as a document, those of `MEMORY` ends at the most."""
+    while seen.total() > MEMORY:
         seen = Counter({between: count / 2 for between, count in seen.items()})
     return {f"{before} {after}": round(count, 3) for (before, after), count in sorted(seen.items())}
 
@@ -165,6 +164,6 @@ def _read(document: Any) -> Seen:
                 and isinstance(count, int | float)
             ):
                 before, after = map(int, words)
-                if before < after <= NEVER and 0 < count <= _LARGEST_MEMORY:
+                if before < after <= NEVER and 0 < count <= MEMORY:
                     seen[before, after] += count  # type: ignore[assignment]  # halves count too
     return seen

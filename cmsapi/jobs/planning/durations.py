@@ -38,8 +38,8 @@ _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
 _PRIOR = 15.0
 # This share of the prior has a long tail.
 _TAIL, _TAIL_SPREAD = 0.01, 2.0
-# Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
-_MEMORY = 400.0
+#: Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
+MEMORY = 400.0
 _NOTHING = 1e-9
 
 
@@ -171,7 +171,7 @@ class DurationModel:
     def curve(self) -> Curve:
         """Return what is believed now."""
         if self._curve is None:
-            if self.ends > _MEMORY:
+            if self.ends > MEMORY:
                 self.ends /= 2
                 self._seen = defaultdict(float, {steps: jobs / 2 for steps, jobs in self._seen.items() if jobs > 0.25})
                 self._exposed = [jobs / 2 for jobs in self._exposed]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from cmsapi.jobs.planning.budget import PLAN
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, Observed, Row, step_before
 from cmsapi.jobs.planning.schedule import HOUR, Schedule
 
@@ -31,8 +32,6 @@ _GUESS_SPREAD = 1.2
 _TELLS = 3.0
 # The chance that the jobs have ended at the begin of a range, if they end together, and at its end, if one by one.
 _SOON, _LATE = 0.25, 0.95
-# Seconds from one plan to the next.
-_PLAN = 1.0
 # How fine it is reckoned: distributions, and parts of the queued jobs.
 _CURVES, _PARTS = 12, 4
 # The times that a forecast chooses from, in seconds: even at first, then in steps of 2 %.
@@ -64,7 +63,7 @@ class Jobs:
         age = self.age - self.due + time
         if intervals is not None:
             # Polls come within the second of a plan; after the next one, ends are seen half an interval late.
-            age -= _PLAN
+            age -= PLAN
             age = max(self.age, age - intervals[step_before(age)] / 2.0) if age >= self.age else 0.0
         running = curve.running(self.step)
         return max(0.0, curve.at(age)[0] - curve.ended[self.step]) / running if running > _NOTHING else 1.0

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from cmsapi.display import markup
 from cmsapi.errors import JobWaitTimeoutError
+from cmsapi.jobs.planning.schedule import HOUR
 from cmsapi.jobs.tracked import TrackedJob
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -21,8 +22,6 @@ Waiter: TypeAlias = asyncio.Future[Exception | None]
 
 # The clock of a service tells the time of a launch to the second.
 _CLOCK_ERROR = 1.0
-# For as long at most the wait for an old job goes on for one more poll, which the request limit may hold back.
-_HOUR = 3600.0
 
 
 def limit_wait(
@@ -46,8 +45,9 @@ def limit_wait(
     now, began = loop.time(), _began(job)
     if began is not None and began + limit > now:
         return loop.call_at(began + limit, _check, job, waiter, timeout, context=context)
-    # The next poll may show that it has ended, and the first answer of the service tells how old it is.
-    return loop.call_later(policy.max_interval, _check, job, waiter, timeout, job.polls, now + _HOUR, context=context)
+    # The next poll may show that it has ended, and the first answer of the service tells how old it is. The request
+    # limit may hold that poll back, for an hour at most.
+    return loop.call_later(policy.max_interval, _check, job, waiter, timeout, job.polls, now + HOUR, context=context)
 
 
 def end_subscriptions(job: TrackedJob) -> None:

@@ -20,7 +20,7 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.planning.budget import Budget, Load, kept_for_the_last
+from cmsapi.jobs.planning.budget import PLAN, Budget, Load, kept_for_the_last
 from cmsapi.jobs.planning.duration_store import DurationModels
 from cmsapi.jobs.planning.durations import step_after, step_before
 from cmsapi.jobs.planning.schedule import Schedule, price_at
@@ -34,8 +34,9 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
 #: Why a poll comes that no plan has set.
 EARLY = "a few jobs that are polled early show how long the others take"
-# A plan is good for a second. Without news it is made again when a few early polls may be worth while, or after longer.
-_FRESH, _EXPLORING, _STALE = 1.0, 2.0, 15.0
+# Without news a plan is made again when a few early polls may be worth while. A round that found no room for all comes
+# again after longer at most.
+_EXPLORING, _STALE = 2.0, 15.0
 # Polls begin in rounds that are this far apart at the least, which is also how often a round without room is tried.
 _SOON = 0.1
 # A job whose result is read early takes a tenth of a request for polls of its status.
@@ -378,7 +379,7 @@ class Policy:
     def _plan_at(self, now: float) -> float:
         """Return when the next plan is made, infinity when nothing asks for one."""
         if self._outdated or self.admission.waiting:
-            lasts = _FRESH
+            lasts = PLAN
             if not self._outdated and not self._stretched:
                 lasts = max(lasts, self.limiter.first_return(now))
         elif self._stretched:

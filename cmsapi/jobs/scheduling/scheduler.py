@@ -15,10 +15,11 @@ from typing import Protocol
 
 from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.planning.budget import PLAN
 from cmsapi.jobs.planning.duration_store import DurationStore
 from cmsapi.jobs.scheduling.overdue import OverdueJobs
 from cmsapi.jobs.scheduling.policy import Policy
-from cmsapi.jobs.scheduling.statistics import Tally
+from cmsapi.jobs.statistics import Tally
 from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -28,8 +29,7 @@ from cmsapi.ratelimit.timer import Timer
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# After a round that went wrong the next one comes as soon as this.
-_RETRY = 1.0
+# Polls that fail are repeated after longer and longer waits, up to this one.
 _LONGEST_WAIT = 120.0
 
 
@@ -237,7 +237,7 @@ class Scheduler:
             self._begin(now)
         except Exception:
             # The loop reports it, and the next round comes soon.
-            self.policy.rest_until(now + _RETRY)
+            self.policy.rest_until(now + PLAN)
             raise
         finally:
             self._reset_timer()
