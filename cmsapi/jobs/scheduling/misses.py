@@ -28,8 +28,6 @@ from cmsapi.jobs.tracked import TrackedJob
 
 # Half of the misses may be spent early, and half of that after 50 ends; the rest is the plan's.
 _PART, _ENOUGH_ENDS = 0.5, 50.0
-# However certain an end seems, a poll takes so much of what may be lost until it is answered.
-_LEAST_COST = 0.1
 # Surprises are chance up to three, and up to this part of the misses; much more while few ends were seen.
 _CHANCE, _CHANCE_PART = 3.0, 1.0 / 8.0
 # While polls are put off, one comes when the jobs are older by this part of their age than at the last one.
@@ -87,12 +85,11 @@ class Misses:
         )
         likeliest = sorted(may_be_polled, key=lambda each: (round(each[0], 2), waiting[each[1]].lot))
         for running, job in likeliest:
-            cost = max(_LEAST_COST, running)
             # Each poll that is under way may be a miss.
-            if self.early < cost or len(self.unanswered) + 1 > self.extra:
+            if self.early < running or len(self.unanswered) + 1 > self.extra:
                 break
-            self.early -= cost
-            self.unanswered[job] = cost
+            self.early -= running
+            self.unanswered[job] = running
             yield job
         if self.probe_at is not None and now >= self.probe_at:
             probe = next((job for _, job in likeliest if job not in self.unanswered), None)

@@ -39,8 +39,6 @@ EARLY = "a few jobs that are polled early show how long the others take"
 _EXPLORING, _STALE = 2.0, 15.0
 # Polls begin in rounds that are this far apart at the least, which is also how often a round without room is tried.
 _SOON = 0.1
-# A job whose result is read early takes a tenth of a request for polls of its status.
-_READ_LATE = 0.1
 # A lot shortens an advised interval by up to this part (specification 8, rule 5).
 _LOT = 0.1
 # Reads of pages may take twice as many requests as expected by chance.
@@ -344,7 +342,8 @@ class Policy:
 
     def load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""
-        result = _READ_LATE if self.refuses_early_reads.get(kind) else kind.result_requests
+        # Where results are refused before the end, the read of one is a poll.
+        result = 0.0 if self.refuses_early_reads.get(kind) else kind.result_requests
         durations = self.durations[kind]
         return Load(curve=durations.last_curve(), policy=policy, result=result, learned=durations.ends)
 
