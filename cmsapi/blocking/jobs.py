@@ -308,9 +308,9 @@ class Fanout(Context, Iteration[Outcome[I, R]], Generic[I, R], of=AsyncFanout):
 
     Made by `client.jobs.map`, whose arguments it takes. No more items are taken than can be in flight.
 
-    Leaving the context early stops launching: it cancels launches that wait for permits, and waits for launches in
-    flight. Launched jobs continue: `launched` has those that are not finished. Without the context, launching stops
-    after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
+    Leaving the context early stops launching: it cancels launches that wait for permits, and waits for the answers of
+    those in flight, five seconds at most. Launched jobs continue: `launched` has those that are not finished. Without
+    the context, launching stops after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
     """
 
     __slots__ = ()
