@@ -301,6 +301,21 @@ async def test_a_failure_beside_a_launch_that_draws_on_another_balance() -> None
 
 
 @pytest.mark.looptime
+async def test_a_failure_whose_charge_a_refund_hides() -> None:
+    """As much has left as the other launch cost, but the usage names the one that failed: it is not repeated."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        await client.me()
+        before = sandbox.credits.content_ideas_searches
+        await client.content_ideas.search(sandbox.workspace_id, "boots")
+        sandbox.set_credits(content_ideas_searches=before)
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", status=503, when="after", times=1))
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 2
+
+
+@pytest.mark.looptime
 async def test_a_failure_where_the_balance_was_not_read() -> None:
     """Without the balance before a launch nothing tells that it cost nothing, and it is not repeated."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/me", status=403, times=None)])
