@@ -7,7 +7,7 @@ field takes room in its context. A field reads the attribute of the model that h
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from cmsapi.extras import needs
 
@@ -31,7 +31,9 @@ class Answer(BaseModel):
     """Be the base of all answers."""
 
     # The schema has the names of the fields, and not those of the models.
-    model_config = ConfigDict(from_attributes=True, validate_by_name=True, json_schema_mode_override="serialization")
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        from_attributes=True, validate_by_name=True, json_schema_mode_override="serialization"
+    )
 
 
 class Next(Answer):

@@ -30,8 +30,8 @@ class WriteQueue:
         # Those that failed.
         self._failed: dict[str, list[Write]] = {}
         self._timer: asyncio.TimerHandle | None = None
-        # Whether the last write failed: one warning an outage is enough.
-        self._away = False
+        # Whether an outage was told, of which one warning is enough.
+        self._outage_told = False
         self._closed = False
 
     def add(self, key: str, write: Write) -> None:
@@ -44,19 +44,19 @@ class WriteQueue:
                 await asyncio.wait([before])
             try:
                 await write()
-                if self._away:
-                    self._away = False
+                if self._outage_told and not self._failed:
+                    self._outage_told = False
                     logger.warning("The journal can be written again.")
             except LeaseLostError as error:
                 logger.info("%s", error)
             except Exception as error:
                 # Whatever went wrong: no code awaits this task, and the entry must not stay held for ever.
                 strange = None if isinstance(error, StateError) else error
-                level = logging.DEBUG if self._away and strange is None else logging.WARNING
+                level = logging.DEBUG if self._outage_told and strange is None else logging.WARNING
                 logger.log(
                     level, "Journal unavailable; writes are tried again until it is back: %s", error, exc_info=strange
                 )
-                self._away = True
+                self._outage_told = True
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
                     self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat)
