@@ -31,7 +31,7 @@ _INTERRUPTED = (
 _INSIDE = (
     "`cmsapi.blocking` was called inside a running event loop, which the call would stop; nothing was sent. Use the "
     "async client there, `async with cmsapi.Client() as client`, or make the call in a thread, with "
-    "`await asyncio.to_thread(…)`."
+    "`await asyncio.to_thread(…)`. A hook is called on that loop: hand what it hears to a thread or a queue."
 )
 _FORKED = (
     "The client was used before this process was forked, and its thread and connections stayed in process {}; nothing "

@@ -143,7 +143,7 @@ class AiohttpTransport:
             departed = True
             departing()
 
-        _departing.set(depart)
+        DEPARTING.set(depart)
         if not self._pool.own:
             depart()
         try:
@@ -270,8 +270,8 @@ def _send_once(aiohttp: Any) -> Callable[[Any, Callable[[Any], Awaitable[Any]]],
     return middleware
 
 
-# What the request of this task calls when it has a connection. Not an argument: testing tools copy those deeply.
-_departing: ContextVar[Callable[[], None]] = ContextVar("_departing", default=lambda: None)
+#: What the request of this task calls when it has a connection. Not an argument: testing tools copy those deeply.
+DEPARTING: ContextVar[Callable[[], None]] = ContextVar("cmsapi_departing", default=lambda: None)
 
 
 def _telling_connector() -> aiohttp.TCPConnector:
@@ -294,7 +294,7 @@ def _telling_connector() -> aiohttp.TCPConnector:
                 # aiohttp asks this when a connection goes back to the pool, not when it is taken out again. An answer
                 # that came meanwhile would be taken for the answer to this request.
                 if connection.protocol is None or not connection.protocol.should_close:
-                    _departing.get()()
+                    DEPARTING.get()()
                     return connection
                 connection.close()
             raise aiohttp.ClientConnectionError("bytes came on each connection before a request was sent")

@@ -20,14 +20,9 @@ async def submit(client: cmsapi.Client, keyword_id: str) -> dict[str, Any]:
     """Launch an analysis, or join the one that runs, and return its token and status.
 
     Raises:
-        cmsapi.OutOfCreditsError: No credits are left, which the service calls a conflict like any other.
+        cmsapi.OutOfCreditsError: No credits are left.
     """
-    try:
-        job = await client.keywords.analyze(keyword_id)
-    except cmsapi.ConflictError as error:
-        if (await client.me()).organization.credits.analysis:
-            raise
-        raise cmsapi.OutOfCreditsError("No credits for analyses are left.") from error
+    job = await client.keywords.analyze(keyword_id)
     return {"token": job.token, **job.status.to_dict()}
 
 
