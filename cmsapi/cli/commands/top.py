@@ -11,7 +11,7 @@ from rich.live import Live
 
 import cmsapi
 from cmsapi.api.arguments import seconds
-from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
+from cmsapi.cli.support.connecting import State, check_state_exists, connect_with_journal, state_name
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.cli.terminal.fleet import page
 from cmsapi.cli.terminal.progress import PipeConsole
@@ -35,10 +35,14 @@ async def top(
         every: Seconds between two reads of the state.
     """
     seconds("every", every)
+    once = once or not sys.stdout.isatty()
+    if once:
+        # A page that stays may well be there before the workers are.
+        await asyncio.to_thread(check_state_exists, state)
     console = PipeConsole()
     async with connect_with_journal(state) as client:
         name = state_name(state)
-        if once or not sys.stdout.isatty():
+        if once:
             console.print(page(await client.jobs.overview(), name, console.width))
             return Exit.DONE
         try:

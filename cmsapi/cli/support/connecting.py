@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from urllib.parse import quote
 from cyclopts import Parameter
 
 import cmsapi
+from cmsapi.state.opening import file_of_url
 from cmsapi.state.redaction import redact_url
 
 STATE_VARIABLE = "CMSAPI_STATE"
@@ -56,6 +58,25 @@ async def connect_with_journal(
     own: str = "" if state else await asyncio.to_thread(_own_state)
     async with cmsapi.Client(state=state or own, launch=launch or cmsapi.LaunchPolicy()) as client:
         yield client
+
+
+def check_state_exists(state: str | None) -> None:
+    """Refuse a file that does not exist: a command that only looks would create it, and find nothing in it.
+
+    Args:
+        state: The value of `--state` or of the environment variable.
+
+    Raises:
+        ConfigError: There is no such file, or the URL names none.
+    """
+    if state is not None and not state.startswith("sqlite:"):
+        return
+    path = Path(file_of_url(state, windows=sys.platform == "win32")) if state else _own_directory() / _OWN_FILE
+    if not path.exists():
+        raise cmsapi.ConfigError(
+            f"There is no state {path} yet: the first program or command that launches with it creates it. If there "
+            f"should be one, check --state or {STATE_VARIABLE}."
+        )
 
 
 @contextmanager

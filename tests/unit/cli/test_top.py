@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,13 @@ async def test_it_is_live_in_a_terminal_until_ctrl_c(
             assert await shell.end() == Exit.DONE
     assert shell.shown.rstrip().endswith(("\x1b[?1049l\x1b[?25h", "\x1b[?25h\x1b[?1049l", "\x1b[?25h"))
     assert "Interrupted" not in shell.shown
+
+
+async def test_a_file_that_does_not_exist_is_not_created(
+    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A typo in `--state` does not look like a fleet without work."""
+    file = tmp_path / "typo.db"
+    assert await command("top", "--once", "--state", f"sqlite:///{file}") == Exit.USAGE
+    assert f"There is no state {file} yet" in capsys.readouterr().err
+    assert not file.exists()
