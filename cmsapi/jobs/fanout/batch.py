@@ -130,10 +130,11 @@ class Batch(Unpicklable):
         Raises:
             StateError: The state cannot be reached.
         """
-        await self._journal.open(self._poller.poll_settings.read_user)
-        await self._journal.flush()
         if self._tracker is None:
             await self._ends.read()
+        else:
+            await self._journal.open(self._poller.poll_settings.read_user)
+            await self._journal.flush()
         found = await read_batch(self._journal, self._journal.scope, self.name)
         self._read_progress = found.progress
         return found
