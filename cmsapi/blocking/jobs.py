@@ -467,7 +467,9 @@ class Batch(Context, of=AsyncBatch):
         """Read how far the batch is in all processes, and without a `map` of this object the keys of what has ended.
 
         It costs no credit. With a shared state the first call of a client takes one request, to read whose state it is.
-        An item whose job another batch has launched counts as waiting until its job has ended.
+        An item whose job another batch has launched counts as waiting until its job has ended. A name that no run has
+        had gives zeros, with `began_at` None: ask your own table whether a batch is about to begin or the name is
+        misspelt.
 
         Raises:
             StateError: The state cannot be reached.

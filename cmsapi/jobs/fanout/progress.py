@@ -69,7 +69,8 @@ class Progress:
         eta: When about the last outcome is expected.
         credits: Credits that the launches have cost; of a batch those of all its runs.
         earlier_credits: Those among them that earlier runs of the batch have cost.
-        requests: Requests that were sent for the items: for launches, polls and results; of a batch those of all runs.
+        requests: Requests that were sent for the items: for launches, polls and results; of a batch those of all runs,
+            which a run writes down about every five seconds.
         requests_planned: Requests that all of it is expected to take; None while that is not known.
     """
 
