@@ -293,6 +293,8 @@ class RateLimiter:
             if self.pause_left(now):
                 return "pause", "the service or the shared limits ask for a pause"
             windows.advance(now)
+            if windows.known and windows.probing(now):
+                return "second", "answers have stayed away, and one request finds out whether the service answers again"
             if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
                 return "second", f"{self.queued} calls wait before it, and {windows.per_second:g} may leave in a second"
             others = f", {windows.foreign_usage.count} of them by others" if windows.foreign_usage.count else ""

@@ -332,7 +332,8 @@ class SlidingWindows:
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with `ahead` others before it."""
         when = self.next_time(now, sparing=sparing)
-        wait = when - now if when != math.inf else 0.0
+        # How long the answer to a probe takes is not known.
+        wait = when - now if when != math.inf and not self.probing(now) else 0.0
         short = ahead + 1 - self.left(sparing=sparing)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))

@@ -506,6 +506,37 @@ async def test_a_long_wait_is_announced_once(connect: Connect) -> None:
     assert wait.expected == pytest.approx(3602, abs=3)
 
 
+async def lose_twenty(client: cmsapi.Client) -> None:
+    """Give up twenty requests without an answer, and let a minute pass."""
+    await client.me()
+    await asyncio.sleep(2)
+    lost = [asyncio.create_task(client.request("POST", "/v1/things")) for _ in range(20)]
+    await asyncio.sleep(1)
+    for task in lost:
+        task.cancel()
+    await asyncio.sleep(60)
+
+
+async def test_after_lost_answers_calls_wait_for_one_answer_and_not_for_a_minute(connect: Connect) -> None:
+    """One call finds out whether the service answers; the others wait for that, and none is refused for a long wait."""
+    heard: list[cmsapi.Event] = []
+    service = Script(answer(), *[HANG] * 20, answer())
+    client = connect(service, limits=RateLimits(max_wait=5), hooks=[heard.append])
+    await lose_twenty(client)
+    await asyncio.gather(*(client.me() for _ in range(20)))
+    assert [event for event in heard if isinstance(event, cmsapi.QuotaWait)] == []
+
+
+async def test_a_wait_for_a_service_that_may_be_silent_says_so(connect: Connect) -> None:
+    """Calls that wait until one has found out whether the service answers do not tell that the second is used up."""
+    heard: list[cmsapi.Event] = []
+    client = connect(Script(answer(), *[HANG] * 20, answer()), hooks=[heard.append])
+    await lose_twenty(client)
+    await asyncio.gather(*(client.me() for _ in range(150)))
+    (wait,) = [event for event in heard if isinstance(event, cmsapi.QuotaWait)]
+    assert "answers have stayed away" in wait.reason
+
+
 async def test_a_call_that_hangs_does_not_hang_the_others(connect: Connect) -> None:
     """One request without an answer holds the others back for no longer than its timeout."""
     service = Script(answer(), HANG, answer())
