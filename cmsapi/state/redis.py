@@ -93,7 +93,8 @@ class RedisState(State):
         self._scopes: set[str] = set()
         # The leases under which this process holds entries.
         self._leases: set[str] = set()
-        # Commands to which the server has not answered, whether the last one was such, and why.
+        # Commands to which the server has not answered, whether the last one was such, and the last cause that it or
+        # the network named since it answered.
         self._unanswered = 0
         self._silent = False
         self._cause = ""
@@ -127,9 +128,9 @@ class RedisState(State):
         except (RedisError, OSError, TimeoutError) as error:
             self._silent = isinstance(error, _NO_ANSWER)
             self._unanswered += self._silent
-            self._cause = str(error)
+            self._cause = str(error).rstrip(".") or self._cause
             raise self._error(error, greeted) from error
-        self._silent = False
+        self._silent, self._cause = False, ""
         return result
 
     def _patience(self) -> asyncio.Timeout:
@@ -137,7 +138,9 @@ class RedisState(State):
         return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
 
     def _error(self, error: Exception, greeted: bool) -> StateError:
-        said = str(error).rstrip(".") or "no answer"
+        said = str(error).rstrip(".")
+        if not said:
+            said = f"no answer; before that {self._cause}" if self._cause else "no answer"
         if said.startswith("CMSAPI "):
             _, found, ours = said.split()
             return StateError(

@@ -96,9 +96,11 @@ class Session:
         self._connect = connect
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        # Transactions that the server has not answered, and whether the last one was such.
+        # Transactions that the server has not answered, whether the last one was such, and the last cause that it or
+        # the network named since it answered.
         self._unanswered = 0
         self._silent = False
+        self._cause = ""
         #: Whether it was closed.
         self.closed: bool = False
 
@@ -112,10 +114,12 @@ class Session:
         async with self._turn:
             if self.closed:
                 raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
+            if self._unanswered != unanswered:
+                # It did not answer another operation meanwhile, and is not waited for once more.
+                self._unanswered += 1
+                raise self._unusable(self._cause or "no answer", sent=False)
             sent = self._connection is not None
             try:
-                if self._unanswered != unanswered:
-                    raise TimeoutError("it did not answer another operation meanwhile")  # noqa: TRY301
                 result = await _in_time(self._attempts(transaction), SHORT_TIMEOUT if self._silent else TIMEOUT)
             except BaseException as error:
                 sent = sent or self._connection is not None
@@ -125,8 +129,8 @@ class Session:
                     raise
                 self._silent = _is_lost(error)
                 self._unanswered += self._silent
-                raise self._unusable(error, sent and self._silent) from error
-            self._silent = False
+                raise self._unusable(self._why(error), sent=sent and self._silent) from error
+            self._silent, self._cause = False, ""
             return result
 
     async def aclose(self) -> None:
@@ -177,10 +181,17 @@ class Session:
         if connection is not None:
             await connection.close()
 
-    def _unusable(self, error: Exception, sent: bool) -> StateError:
-        said = " ".join(str(error).split()).rstrip(".") or "no answer"
+    def _why(self, error: Exception) -> str:
+        """Say why the server did not do something; one that says nothing by now may have refused before."""
+        said = " ".join(str(error).split()).rstrip(".")
+        if said:
+            self._cause = f"{type(error).__name__}: {said}"
+            return self._cause
+        return f"no answer; before that {self._cause}" if self._cause else "no answer"
+
+    def _unusable(self, why: str, *, sent: bool) -> StateError:
         return StateError(
-            f"The state {self._shown_url} cannot be used ({type(error).__name__}: {said}). "
+            f"The state {self._shown_url} cannot be used ({why}). "
             f"{'What was to be written may have been written' if sent else 'Nothing was written'}. "
             "See that the server runs, can be reached, takes writes, and lets this user have the schema cmsapi."
         )

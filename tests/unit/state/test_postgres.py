@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -99,6 +100,18 @@ async def test_a_server_that_was_never_there_has_written_nothing() -> None:
     async with aclosing(PostgresState("postgresql://127.0.0.1:1/postgres")) as state:
         with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
             await state.begin(Lease(SCOPE, "key"), ENTRY)
+
+
+async def test_operations_that_waited_for_the_first_one_tell_the_cause_as_well() -> None:
+    """A server that does not run is named as such by each operation, and also once it takes connections in silence."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    async with aclosing(PostgresState(f"postgresql://127.0.0.1:{port}/postgres")) as state:
+        said = await asyncio.gather(*(state.entries(SCOPE) for _ in range(3)), return_exceptions=True)
+        assert all(isinstance(each, StateError) and "Connection refused" in str(each) for each in said), said
+        refusal = r"no answer; before that .*Connection refused"
+        with socket.create_server(("127.0.0.1", port)), pytest.raises(StateError, match=refusal):
+            await state.entries(SCOPE)
 
 
 async def test_another_version_is_left_alone(url: str, state: PostgresState) -> None:

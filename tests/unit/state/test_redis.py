@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,19 @@ async def test_commands_that_waited_for_the_first_one_tell_the_cause_as_well() -
     await state.aclose()
     assert all(isinstance(each, StateError) and "connecting to 127.0.0.1:1" in str(each) for each in said), said
     assert all("Nothing was written" in str(each) for each in said)
+
+
+async def test_a_server_that_falls_silent_after_it_refused_is_told_with_the_refusal() -> None:
+    """A command that gets no answer names what an earlier one was told: that nothing runs there."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    state = RedisState(f"redis://127.0.0.1:{port}/0")
+    with pytest.raises(StateError, match="Connect call failed"):
+        await state.heartbeat(SCOPE)
+    refusal = r"no answer; before that .*Connect call failed"
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(StateError, match=refusal):
+        await state.heartbeat(SCOPE)
+    await state.aclose()
 
 
 async def test_another_version_is_left_alone(server: Server) -> None:
