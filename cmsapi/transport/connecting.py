@@ -55,12 +55,18 @@ def no_connection(url: str, error: BaseException, *, by_proxy: bool) -> str:
     return f"No connection to {place}: {why}. Nothing was sent, changed or charged. {advice}"
 
 
-def no_answer(url: str, error: BaseException) -> str:
-    """Say that a request was sent and got no whole answer, and whether that server may speak TLS."""
+def no_answer(url: str, error: BaseException, *, answered: bool) -> str:
+    """Say that a request was sent and got no whole answer, and whether that server may speak TLS.
+
+    Args:
+        url: The URL of the request.
+        error: What the network library raised.
+        answered: Whether an earlier request had an answer, so that plain HTTP is not the reason.
+    """
     name = type(error).__name__
     # A TLS server hangs up on plain HTTP, or sends an alert, of which aiohttp quotes the bytes.
     hung_up = isinstance(error, ConnectionError) or name in ("ServerDisconnectedError", "ClientOSError")
-    if url.startswith("http:") and (hung_up or r"\x15\x03" in getattr(error, "message", "")):
+    if not answered and url.startswith("http:") and (hung_up or r"\x15\x03" in getattr(error, "message", "")):
         return (
             f"The request was sent, but no whole answer came back ({name}). If that server speaks TLS, base_url must "
             "begin with https://."

@@ -155,6 +155,7 @@ class AiohttpTransport:
                 timeout=self.timeout,
                 **self._options,
             ) as answer:
+                self._pool.answered = True
                 return Response(answer.status, Headers(answer.headers), await self._body(answer))
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error, request, departed)
@@ -194,7 +195,7 @@ class AiohttpTransport:
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             failure = NotSentError(no_connection(request.url, cause, by_proxy="proxy" in self._options))
         else:
-            failure = OutcomeUnknownError(no_answer(request.url, cause))
+            failure = OutcomeUnknownError(no_answer(request.url, cause, answered=self._pool.answered))
         # An error about an answer holds the request's headers.
         if not isinstance(cause, aiohttp.ClientResponseError):
             failure.__cause__ = without_frames(cause)
@@ -207,6 +208,8 @@ class _Pool:
     def __init__(self, given: aiohttp.ClientSession | None, trust_env: bool) -> None:
         self._session = given
         self.own: bool = given is None
+        #: Whether a request had an answer.
+        self.answered: bool = False
         self._trust_env = trust_env
         self._closed = False
         self._made_at = user_line()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import shutil
 import socket
 import ssl
@@ -22,7 +23,7 @@ from cmsapi.transport.connecting import no_connection
 from tests.support.certificates import certificate
 from tests.support.connecting import Connect
 from tests.support.raw import SILENCE, RawServer, Say, http
-from tests.support.script import KEY
+from tests.support.script import KEY, ME
 
 pytestmark = pytest.mark.enable_socket
 
@@ -131,6 +132,15 @@ async def test_tls_at_a_plain_address(connect: Connect, tmp_path: Path) -> None:
     async with RawServer(Say(b"\x15\x03\x01\x00\x02\x02\x46", "close")) as alerting:
         with pytest.raises(errors.OutcomeUnknownError, match=r"speaks TLS, base_url must begin with https://"):
             await connect(base_url=alerting.url, retry=ONCE).me()
+
+
+async def test_a_server_that_has_answered_plain_requests_is_not_taken_for_tls(connect: Connect) -> None:
+    """Where an answer has come before, a lost one is told as that and with no advice about base_url."""
+    async with RawServer(http(json.dumps(ME).encode()), Say(then="close")) as server:
+        client = connect(base_url=server.url, retry=ONCE)
+        await client.me()
+        with pytest.raises(errors.OutcomeUnknownError, match=r"no whole answer came back \(\w+\)\.$"):
+            await client.me()
 
 
 @pytest.mark.parametrize(
