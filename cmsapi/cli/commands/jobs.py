@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from typing import Any
 
 from cyclopts import App
+from rich.console import Console
 
 import cmsapi
 from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, wait_for_jobs
 from cmsapi.cli.fanouts.options import Timeout
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS, outcome_document
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
-from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
+from cmsapi.cli.support.connecting import State, check_state_exists, connect_with_journal, state_name
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.terminal.fleet import batch_state
+from cmsapi.cli.terminal.fleet import batch_state, shortened
 from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list, print_message, printable
 from cmsapi.jobs.fanout.forecast import counted
 
@@ -36,7 +39,7 @@ _BATCH_COLUMNS: Columns[cmsapi.BatchStatus] = {
     "failed": lambda batch: batch.progress.failed,
     "running": lambda batch: batch.progress.running,
     "credits": lambda batch: batch.progress.credits,
-    "worked on": lambda batch: batch.worked_at,
+    "last worked on": lambda batch: batch.worked_at,
     "unknown": lambda batch: batch.progress.unknown,
 }
 _REVIEW_COLUMNS: Columns[cmsapi.GenerationReview] = {
@@ -66,11 +69,14 @@ async def list_batches(*, state: State = None, output: Output = TABLE) -> None:
 
     The state of a batch is running while a process works on it, stopped when none does, and done at its end.
     """
+    await asyncio.to_thread(check_state_exists, state)
     async with connect_with_journal(state) as client:
         found = await client.jobs.batches()
     if not found:
         print_message(_nothing("batches", state))
-    print_list(found, _BATCH_COLUMNS, output, _batch_document)
+    width = Console().width if sys.stdout.isatty() and not output else None
+    columns = {**_BATCH_COLUMNS, "name": lambda batch: batch.name if width is None else shortened(batch.name, width)}
+    print_list(found, columns, output, _batch_document)
 
 
 @jobs.command

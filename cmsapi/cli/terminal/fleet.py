@@ -26,6 +26,13 @@ def batch_state(batch: cmsapi.BatchStatus) -> str:
     return "done" if batch.done else "running" if batch.active else "stopped"
 
 
+def shortened(name: str, width: int) -> str:
+    """Return the name of a batch as a line of a width has room for it."""
+    text = Text(plain(name))
+    text.truncate(_name_width(width, [name]), overflow="ellipsis")
+    return text.plain
+
+
 def page(overview: cmsapi.Overview, state: str, width: int, height: int | None = None) -> Group:
     """Draw an overview.
 

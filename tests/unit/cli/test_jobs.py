@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,16 @@ async def test_an_empty_list_names_the_state(box: Sandbox, capsys: pytest.Captur
         shown = capsys.readouterr()
         assert json.loads(shown.out) == []
         assert re.fullmatch(r"No [a-z ]+ in memory:\. To use another state: --state\.\n", shown.err)
+
+
+async def test_a_list_of_batches_creates_no_state(
+    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A typo in `--state` does not look like a state without batches."""
+    file = tmp_path / "typo.db"
+    assert await command("jobs", "batches", "--state", f"sqlite:///{file}") == Exit.USAGE
+    assert f"There is no state {file} yet" in capsys.readouterr().err
+    assert not file.exists()
 
 
 async def test_resume_waits_for_left_jobs(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,6 +167,22 @@ async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
         assert sum(any(id_ in line for line in lines) for id_ in box.content_ids) == len(box.content_ids)
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+async def test_a_long_name_does_not_push_a_batch_out_of_its_table(columns: int, tmp_path: Path) -> None:
+    """The name of a batch is cut as in `cmsapi top`, so that each batch is a row with its counts."""
+    state = f"sqlite:///{tmp_path}/state.db"
+    name = "a-batch-of-a-customer-with-7f3c9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6"
+    async with Sandbox(durations=Fixed(0.2)) as box:
+        client = cmsapi.Client(box.api_key, base_url=box.base_url, state=state)
+        async with client, client.jobs.batch(name) as batch:
+            assert [each.ok async for each in batch.map(client.keywords.analyze, box.keyword_ids[:1])] == [True]
+        async with terminal(box, "jobs", "batches", "--state", state, columns=columns) as shell:
+            assert await shell.end() == Exit.DONE
+            shown = re.sub(r"\x1b\[[\d;?]*\w", "", shell.shown)
+    assert re.search(r"^ a-batch-of-a-custom\S*… +done +1 +1 +0 +0 +1 ", shown, re.MULTILINE)
+    assert ("last worked on  " in shown) is (columns == 140)
+
+
 async def test_the_doctor_reports_equal_clocks(box: Sandbox) -> None:
     """A difference below the precision of the service's clock counts as none."""
     async with terminal(box, "doctor") as shell:
