@@ -50,7 +50,8 @@ class Overview:
         launching: Launches that are being sent, or are about to be.
         unknown: Launches of the last day that may have happened and been paid for, the oldest first.
         reviews: Articles that wait for a decision, the oldest first.
-        processes: The process identifiers of the other processes that are alive, of all hosts.
+        processes: The process identifiers of the other processes that have worked on jobs in the last half minute, of
+            all hosts; one that only looks is none of them.
         warnings: What needs attention, each in a sentence.
     """
 
@@ -87,7 +88,7 @@ async def read_overview(poller: Poller) -> Overview:
         for launch, entry in zip(launches, known, strict=True)
         if entry.status == EntryStatus.RUNNING
     )
-    others = await state.heartbeat(scope)
+    others = await state.others(scope)
     processes = tuple(sorted(await asyncio.to_thread(lambda: [other.pid for other in others if not other.dead])))
     unknown = tuple(told(entry, poller.base_url) for entry in await journal.unknown.recent(scope))
     batches = tuple(await read_batches(journal, scope))

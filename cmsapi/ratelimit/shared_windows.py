@@ -19,6 +19,7 @@ import asyncio
 import functools
 import logging
 import math
+import os
 import secrets
 from collections.abc import Callable, Sequence
 
@@ -63,7 +64,8 @@ class SharedWindows(SlidingWindows):
         self._account = account
         self._limits = limits
         self._alone = alone
-        self._process = secrets.token_hex(6)
+        # People know a process by its identifier, which the system gives out again.
+        self._process = f"{os.getpid()}-{secrets.token_hex(6)}"
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
         # Permits that were given and not taken, when the requests of this process settled, and how many of others have

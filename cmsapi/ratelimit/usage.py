@@ -22,7 +22,8 @@ class RequestUse:
         foreign: Requests of that hour that other programs made with the same key, as far as the answers tell.
         per_second: Requests that a second admits; infinity without a limit.
         second: Requests of the last second, and those that are under way.
-        processes: The requests of the last hour of each process, those under way among them.
+        processes: The requests of the last hour of each process, those under way among them; a name begins with its
+            process identifier.
     """
 
     per_hour: float

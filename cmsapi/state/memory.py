@@ -67,6 +67,10 @@ class MemoryState(State):
         """Return nothing: there are no other owners."""
         return ()
 
+    async def others(self, scope: str) -> Sequence[Owner]:
+        """Return nothing: there are no other owners."""
+        return ()
+
     async def evict(self, scope: str, owner: Owner) -> None:
         """Do nothing: there are no other owners."""
 

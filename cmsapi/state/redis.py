@@ -102,6 +102,7 @@ class RedisState(State):
         register = self._client.register_script
         self._change_entry = register(scripts.CHANGE)
         self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
+        self._alive = register(scripts.ALIVE)
         self._compare_and_set = register(scripts.COMPARE_AND_SET)
         self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
 
@@ -229,6 +230,12 @@ class RedisState(State):
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the others that are alive."""
         alive = [read_row(Owner, text) for text in await self._run_alive(self._heartbeat, scope)]
+        return [owner for owner in alive if owner != self._owner]
+
+    async def others(self, scope: str) -> Sequence[Owner]:
+        """Return the others that are alive, without a heartbeat."""
+        keys = [_key(scope, name) for name in ("version", "owners", "alive")]
+        alive = [read_row(Owner, text) for text in await self._ask(self._alive, keys) if text]
         return [owner for owner in alive if owner != self._owner]
 
     async def evict(self, scope: str, owner: Owner) -> None:

@@ -18,12 +18,18 @@ elseif version ~= '{VERSION}' then
 end
 """
 
-# KEYS: version, journal, leases, owners, alive. ARGV: owner, the owner as text, life in ms.
-_SEND_HEARTBEAT = (
+_NOW = (
     VERSION_CHECK
     + """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
+)
+
+# KEYS: version, journal, leases, owners, alive. ARGV: owner, the owner as text, life in ms.
+_SEND_HEARTBEAT = (
+    _NOW
+    + """
 redis.call('HSET', KEYS[4], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[5], now + ARGV[3], ARGV[1])
 """
@@ -72,6 +78,15 @@ for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now)) do
     redis.call('ZREM', KEYS[5], gone)
 end
 return redis.call('HVALS', KEYS[4])
+"""
+)
+
+# KEYS: version, owners, alive.
+ALIVE = (
+    _NOW
+    + """
+local alive = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. now, '+inf')
+return #alive > 0 and redis.call('HMGET', KEYS[2], unpack(alive)) or {}
 """
 )
 

@@ -31,6 +31,7 @@ SELECT journal.entry, journal.lease, journal.owner, owners.until FROM journal
 LEFT JOIN owners ON owners.scope = journal.scope AND owners.id = journal.owner
 WHERE journal.scope = ? AND journal.key = ?
 """
+_OWNERS = "SELECT id, owner, until FROM owners WHERE scope = ?"
 # What names a row.
 _KEY = "scope = ? AND key = ?"
 _OUTCOME = "scope = ? AND batch = ? AND item = ?"
@@ -138,11 +139,19 @@ class SqlState(State):
 
         def decide(now: float, rows: Rows) -> tuple[Sequence[Statement], list[str]]:
             gone = ("DELETE FROM owners WHERE scope = ? AND until <= ?", (scope, now))
-            alive = [text for (name, text, until) in rows if name != owner.id and until > now]
-            return [*self._heartbeat_statements(scope, owner, now), gone], alive
+            return [*self._heartbeat_statements(scope, owner, now), gone], _others(owner, now, rows)
 
-        found = ("SELECT id, owner, until FROM owners WHERE scope = ?", (scope,))
-        alive = await self._run(Transaction([scope], [found], decide, flushed=False))
+        alive = await self._run(Transaction([scope], [(_OWNERS, (scope,))], decide, flushed=False))
+        return [read_row(Owner, text) for text in alive]
+
+    async def others(self, scope: str) -> Sequence[Owner]:
+        """Return the others that are alive, without a heartbeat."""
+        owner = await self._this_process()
+
+        def decide(now: float, rows: Rows) -> tuple[Sequence[Statement], list[str]]:
+            return [], _others(owner, now, rows)
+
+        alive = await self._run(Transaction([], [(_OWNERS, (scope,))], decide, flushed=None))
         return [read_row(Owner, text) for text in alive]
 
     async def evict(self, scope: str, owner: Owner) -> None:
@@ -193,6 +202,11 @@ class SqlState(State):
 
     async def _write(self, statements: Sequence[Statement], *, flushed: bool = True) -> None:
         await self._run(Transaction([], [], lambda now: (statements, None), flushed))
+
+
+def _others(owner: Owner, now: float, rows: Rows) -> list[str]:
+    """Return the owners among these rows that are alive, but for one."""
+    return [text for name, text, until in rows if name != owner.id and until > now]
 
 
 def put(table: str, where: str, names: Sequence[Any], *values: Any) -> list[Statement]:

@@ -173,6 +173,10 @@ class State(abc.ABC):
         """Send a heartbeat, and return the other processes that are alive as far as the state knows."""
 
     @abc.abstractmethod
+    async def others(self, scope: str) -> Sequence[Owner]:
+        """Return the other processes that are alive as far as the state knows, without a heartbeat of this one."""
+
+    @abc.abstractmethod
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds: its process is gone."""
 

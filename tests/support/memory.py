@@ -75,6 +75,10 @@ class ProcessState(MemoryState):
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the other owners that are alive."""
         self._beat(scope)
+        return await self.others(scope)
+
+    async def others(self, scope: str) -> Sequence[Owner]:
+        """Return the other owners that are alive."""
         owners = [owner for (of, _), (owner, _) in self.processes.owners.items() if of == scope]
         return [owner for owner in owners if owner != self._owner and self._alive(scope, owner.id)]
 

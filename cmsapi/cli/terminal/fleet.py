@@ -79,8 +79,8 @@ def _head(overview: cmsapi.Overview, state: str, width: int) -> list[Text]:
     title, time = f"cmsapi top  {plain(state)}", f"{overview.at.astimezone():%H:%M:%S}"
     foreign = f", {use.foreign:,} of them by other programs" if use.foreign else ""
     pids = ", ".join(map(str, overview.processes))
-    noun = "process" if len(overview.processes) == 1 else "processes"
-    alive = f"{len(overview.processes):,} {noun}: {pids}" if pids else "no other process"
+    works = "process works" if len(overview.processes) == 1 else "processes work"
+    alive = f"{len(overview.processes):,} other {works} on jobs: {pids}" if pids else "no other process works on jobs"
     return [
         Text(set_cell_size(title, max(0, width - len(time) - 1)) + " " + time, "bold"),
         _used("hour", use.hour, use.per_hour, f" requests{foreign}{_by(use.processes)}", bar),
@@ -103,7 +103,7 @@ def _by(processes: Mapping[str, int]) -> str:
     if not processes:
         return ""
     most = sorted(processes.items(), key=lambda pair: -pair[1])
-    return "; " + ", ".join(f"{count:,} by {plain(name)[:8]}" for name, count in most)
+    return "; " + ", ".join(f"{count:,} by {plain(name.partition('-')[0])[:8]}" for name, count in most)
 
 
 def _batches(overview: cmsapi.Overview, width: int) -> list[Text]:

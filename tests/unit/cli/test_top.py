@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 import cmsapi
 from cmsapi.cli.running import execute, parse
 from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.fleet import page
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 
@@ -95,3 +98,19 @@ async def test_a_file_that_does_not_exist_is_not_created(
     assert await command("top", "--once", "--state", f"sqlite:///{file}") == Exit.USAGE
     assert f"There is no state {file} yet" in capsys.readouterr().err
     assert not file.exists()
+
+
+def test_processes_have_one_name_on_the_page() -> None:
+    """Who used the hour and who works on jobs are told by process identifiers, and the page says what it counts."""
+    use = cmsapi.RequestUse(
+        per_hour=1000,
+        hour=150,
+        foreign=0,
+        per_second=20,
+        second=1,
+        processes={"4711-e3691397aa00": 138, "25067585bb00": 12},
+    )
+    overview = cmsapi.Overview(at=datetime.now(UTC), use=use, processes=(4711,))
+    shown = [line.plain for line in page(overview, "state.db", 100).renderables if isinstance(line, Text)]
+    assert shown[1].endswith("150 of 1,000 requests; 138 by 4711, 12 by 25067585")
+    assert shown[3] == "alive   1 other process works on jobs: 4711"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sqlite3
 import time
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.state.opening import open_state
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -107,3 +111,21 @@ async def test_a_shared_state_is_read_without_asking_whose_it_is(tmp_path: Path)
         assert [batch.name for batch in seen.batches] == ["nightly"]
         assert seen.use.hour == sent == len(sandbox.ledger)
         assert seen.warnings == ()
+
+
+async def test_who_only_looks_does_not_count_as_a_process_at_work(tmp_path: Path) -> None:
+    """Another process sees none that works where one has only looked, and a looker sees the one that works."""
+    sandbox, url = box(600.0), f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=url) as client:
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+    with closing(sqlite3.connect(tmp_path / "state.db")) as database:
+        ((scope,),) = database.execute("SELECT scope FROM journal").fetchall()
+    async with client_of(sandbox, state=url) as client, aclosing(open_state(url)) as other:
+        seen = await client.jobs.overview()
+        assert await other.others(scope) == []
+        assert seen.processes == ()
+        assert seen.warnings == ("no process is alive to follow 1 open launches: cmsapi jobs resume",)
+        assert [name.partition("-")[0] for name in seen.use.processes] == [f"{os.getpid()}"]
+        await other.heartbeat(scope)
+        seen = await client.jobs.overview()
+        assert (seen.processes, seen.warnings) == ((os.getpid(),), ())

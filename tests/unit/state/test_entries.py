@@ -157,6 +157,17 @@ async def test_a_heartbeat_tells_who_is_alive(place: Place, state: State, other:
     assert await other.heartbeat(SCOPE) == []
 
 
+async def test_who_only_asks_who_is_alive_is_not_alive(place: Place, state: State, other: State) -> None:
+    """Asking for the others is no heartbeat, and finds those whose heartbeats came in time."""
+    assert [*await state.others(SCOPE), *await other.others(SCOPE)] == []
+    await state.heartbeat(SCOPE)
+    assert await state.others(SCOPE) == []
+    assert len(await other.others(SCOPE)) == 1
+    assert await other.others("another") == []
+    await place.pass_time(LEASE_TTL + 0.1)
+    assert await other.others(SCOPE) == []
+
+
 async def test_an_evicted_owner_holds_nothing(state: State, other: State) -> None:
     """What a dead owner held can be claimed at once."""
     await state.begin(lease(), ENTRY)
