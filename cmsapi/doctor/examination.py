@@ -18,7 +18,14 @@ from cmsapi.api.wire.drift import Deviation, DriftKind
 from cmsapi.api.wire.shape import wire_name
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
-from cmsapi.errors import CMSError, ForbiddenError, TransportError
+from cmsapi.errors import (
+    CMSError,
+    ForbiddenError,
+    OutcomeUnknownError,
+    RateLimitedError,
+    RateLimitWaitError,
+    TransportError,
+)
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import Phase
 from cmsapi.ratelimit.rate_limit import RateLimit
@@ -34,14 +41,24 @@ _SLOW = 2.0
 _DAY = 86_400.0
 # If a smaller part of the hour is left, calls will soon wait.
 _LOW = 0.1
+# Seconds for a request's permit, and for its answer: four requests without an answer end within half a minute.
+_PATIENCE = 7.0
 _CONNECTION = "connection"
+
+
+def _impatient(caller: OperationCaller) -> OperationCaller:
+    """Return a caller that waits for seconds and repeats nothing: what fails is what the doctor is to find."""
+    usual = caller.pipeline
+    timeouts = attrs.evolve(usual.timeouts, request=min(_PATIENCE, usual.timeouts.request))
+    retry = attrs.evolve(usual.retry, max_attempts=1)
+    return attrs.evolve(caller, pipeline=attrs.evolve(usual, timeouts=timeouts, retry=retry, max_wait=_PATIENCE))
 
 
 @attrs.define
 class Examination:
-    """Examine a client with at most four requests."""
+    """Examine a client with at most four requests, each of which is made once."""
 
-    caller: OperationCaller
+    caller: OperationCaller = attrs.field(converter=_impatient)
     _checks: list[Check] = attrs.field(factory=list, init=False)
     _durations: list[float] = attrs.field(factory=list, init=False)
 
@@ -220,7 +237,15 @@ class Examination:
         except CMSError as error:
             first, *rest = str(error).splitlines()
             subject = _CONNECTION if isinstance(error, TransportError) else name
-            self._checks.append(Check(subject, Verdict.PROBLEM, first, " ".join(rest)))
+            # What a request waits for is a finding about the limits, which have a check of their own.
+            waits = isinstance(error, RateLimitedError | RateLimitWaitError)
+            verdict = Verdict.UNKNOWN if waits else Verdict.PROBLEM
+            advice = " ".join(rest)
+            if isinstance(error, OutcomeUnknownError):
+                advice = (
+                    f"The service, or a proxy before it, takes requests and does not answer them. {advice}".rstrip()
+                )
+            self._checks.append(Check(subject, verdict, first, advice))
             return None
 
     async def _timed(self, call: Awaitable[T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import textwrap
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import cmsapi
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.terminal.advice import for_shell
 from cmsapi.cli.terminal.exit_codes import Exit
-from cmsapi.cli.terminal.output import AsJson, print_json, printable
+from cmsapi.cli.terminal.output import AsJson, print_json, print_message, printable
 from cmsapi.display.values import plain
 
 _MARKS = {
@@ -21,6 +22,8 @@ _MARKS = {
     cmsapi.Verdict.PROBLEM: "FAIL",
     cmsapi.Verdict.UNKNOWN: "?",
 }
+# Seconds that a request may take without a word.
+_QUIET = 2.0
 
 
 # All checks; `--json` has each of them, also where there was nothing to examine.
@@ -52,7 +55,7 @@ async def doctor(
     """
     try:
         async with connect() as client:
-            diagnosis = await client.doctor()
+            diagnosis = await client.with_options(hooks=[_tell_slow()]).doctor()
     except cmsapi.ConfigError as error:
         if as_json:
             print_json(_document(None, str(error)))
@@ -65,6 +68,21 @@ async def doctor(
         return Exit.FAILED
     warns = any(check.verdict is cmsapi.Verdict.WARNING for check in diagnosis.checks)
     return Exit.PARTLY if strict and warns else Exit.DONE
+
+
+def _tell_slow() -> cmsapi.Hook:
+    """Make a hook that says on standard error which request is waited for, once that takes seconds."""
+    telling: asyncio.TimerHandle | None = None
+
+    def tell(event: cmsapi.Event) -> None:
+        nonlocal telling
+        if isinstance(event, cmsapi.CallStarted):
+            text = f"Waiting for {event.method} {event.path} of {event.base_url} …"
+            telling = asyncio.get_running_loop().call_later(_QUIET, print_message, text)
+        elif isinstance(event, cmsapi.CallFinished) and telling is not None:
+            telling.cancel()
+
+    return tell
 
 
 def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:

@@ -11,7 +11,7 @@ import cmsapi
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
-from tests.support.raw import RawServer, http
+from tests.support.raw import SILENCE, RawServer, http
 
 pytestmark = pytest.mark.looptime
 
@@ -95,3 +95,22 @@ async def test_warnings_count_only_with_strict(
     assert await command("doctor", "--json") == Exit.DONE
     assert json.loads(capsys.readouterr().out)["status"] == "warning"
     assert await command("doctor", "--strict") == Exit.PARTLY
+
+
+async def test_a_slow_answer_is_announced(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside a server that never answers the doctor says within seconds what it waits for, and then the verdict."""
+    monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
+    async with RawServer(SILENCE) as server:
+        monkeypatch.setenv("CMSAPI_BASE_URL", server.url)
+        assert await command("doctor") == Exit.FAILED
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"Waiting for GET /v1/me of {server.url}")
+    assert "does not answer" in " ".join(shown.out.split())
+
+
+async def test_a_quick_service_is_not_waited_for(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """While the service answers, standard error stays empty."""
+    await command("doctor", "--json")
+    assert not capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
@@ -212,6 +213,49 @@ async def test_a_missing_connection_is_the_only_finding(address: str, why: str) 
     assert verdicts(diagnosis) == {"connection": cmsapi.Verdict.PROBLEM}
     assert why in found(diagnosis, "connection")
     assert not diagnosis.ok
+
+
+@attrs.define
+class Mute:
+    """Answer the first requests as a sandbox does, and no further one."""
+
+    box: Sandbox
+    answers: int
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Answer a request, or never."""
+        self.answers -= 1
+        if self.answers < 0:
+            await asyncio.Event().wait()
+        return await self.box.transport.send(request)
+
+
+@pytest.mark.parametrize("answers", range(4))
+async def test_a_service_that_does_not_answer_is_a_finding_within_half_a_minute(sandbox: Sandbox, answers: int) -> None:
+    """From whichever request on the service is mute, the examination ends soon and says so; it repeats no request."""
+    async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=Mute(sandbox, answers)) as client:
+        began = asyncio.get_running_loop().time()
+        diagnosis = await client.doctor()
+        assert asyncio.get_running_loop().time() - began <= 30
+        assert client.statistics.retries == 0
+    texts = [check.found for check in diagnosis.checks if check.verdict is not cmsapi.Verdict.OK]
+    assert any("no whole answer came back within" in text or "not known" in text for text in texts)
+    assert diagnosis.ok == (answers > 1)
+
+
+async def test_a_used_up_hour_is_a_finding_at_once() -> None:
+    """The doctor does not wait for requests to come back; it blames the limits, and not the key."""
+    box = Sandbox(limits=Limits(per_hour=10))
+    async with client_of(box) as client:
+        for _ in range(10):
+            await client.me()
+        began = asyncio.get_running_loop().time()
+        diagnosis = await client.doctor()
+        assert asyncio.get_running_loop().time() - began <= 30
+    assert verdicts(diagnosis)["key"] is cmsapi.Verdict.UNKNOWN
+    assert verdicts(diagnosis)["limits"] is cmsapi.Verdict.WARNING
+    assert "10 of 10 requests" in found(diagnosis, "limits")
+    assert diagnosis.ok
 
 
 @pytest.mark.parametrize(("used", "verdict"), [(85, "ok"), (96, "warning"), (995, "warning")])
