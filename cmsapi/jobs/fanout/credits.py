@@ -47,6 +47,18 @@ class LaunchCredits:
             self._stop(f"The bound that you set, max_credits={self._most}, is reached")
         return self.stopped is None
 
+    async def check(self) -> None:
+        """Refuse a launch that has its permit and is not sent yet, if no more is launched; wait for the balance.
+
+        Raises:
+            OutOfCreditsError: No credits are left; nothing was sent.
+        """
+        while self._reading:
+            self._changed.clear()
+            await self._changed.wait()
+        if self.stopped is not None:
+            raise self.stopped.fresh()
+
     def take(self) -> bool:
         """Take a credit, and tell whether there was one."""
         if self._left < 1:

@@ -156,7 +156,7 @@ class Fanout(OutcomeStream[I, R]):
         self._slots = asyncio.Semaphore(most or _ROOM)
         # A caller that left its loop without closing the fan-out must not pay for all remaining items.
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
-        # A launch that waits for a permit cannot be cancelled when the credits run out.
+        # Those that wait for permits: about as many as two seconds give.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._credits = LaunchCredits(max_credits, poller.poll_settings.read_user)
         self._admission = poller.scheduler.policy.admission
@@ -273,6 +273,7 @@ class Fanout(OutcomeStream[I, R]):
             self._credits.take,
             (self._batch, str(item)) if self._batch is not None else inherited,
             self._drain if self._errors == "collect" else None,
+            self._credits.check,
             taken=0 if earlier else 1,
         )
         PURPOSE.set(purpose)

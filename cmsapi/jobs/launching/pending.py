@@ -133,13 +133,15 @@ class LaunchPurpose:
         take_credit: Takes one credit of the fan-out, and tells whether there was one.
         item: The batch and the key of the item, so that the journal can say so; None outside of a batch.
         drained: Waits until all other items have ended, or wait for the same; None where no item is waited for.
+        check: Awaited before each attempt; raises `OutOfCreditsError` if no credits were found to be left meanwhile.
         taken: The credits that it has taken; one was, before it launches.
         launches: The launches that it has begun.
     """
 
     take_credit: Callable[[], bool]
     item: tuple[str, str] | None
-    drained: Callable[[], Awaitable[None]] | None = None
+    drained: Callable[[], Awaitable[None]] | None
+    check: Callable[[], Awaitable[None]]
     taken: int = 1
     launches: list[PendingLaunch] = attrs.field(factory=list)
 

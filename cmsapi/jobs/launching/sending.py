@@ -278,7 +278,13 @@ class Sender:
     # Attempts
 
     async def _before_attempt(self, launch: PendingLaunch, permit: Permit) -> Callable[[], None]:
-        """Write an attempt down, and return a check that its bytes may still leave."""
+        """Write an attempt down, and return a check that its bytes may still leave.
+
+        Raises:
+            OutOfCreditsError: The fan-out for which it is has found that no credits are left.
+        """
+        if launch.purpose is not None:
+            await launch.purpose.check()
         journal, entry, now = self._journal, launch.record.entry, asyncio.get_running_loop().time()
         pipeline, wall, settle = self._caller.pipeline, journal.wall(), launch.policy.settle
         served_at, served = entry.served_at, pipeline.clock.at(now)

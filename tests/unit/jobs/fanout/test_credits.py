@@ -132,8 +132,11 @@ async def test_an_empty_balance_stops_the_rest() -> None:
     assert sum(outcome.error is None for outcome in outcomes) == 7
     kinds = [type(outcome.error) for outcome in outcomes if outcome.error]
     assert set(kinds) == {cmsapi.OutOfCreditsError}
-    # Those that were on their way when the first was refused, and the one at which it stopped.
+    # Those that waited for a permit when the first was refused, and the one at which it stopped.
     assert len(kinds) <= 41
+    # Those of the second in which the first was refused: the others were not sent.
+    assert sandbox.ledger.count(operation="analyze_keyword", status=409) <= 13
+    assert sum("Nothing was sent" in str(outcome.error) for outcome in outcomes) >= 20
     assert sandbox.ledger.count(operation="get_me") == 2
 
 
