@@ -86,7 +86,7 @@ async def read_overview(poller: Poller) -> Overview:
     running = tuple(
         RunningJob(launch=launch, seconds=max(0.0, now - entry.asked_at), stuck=_stuck(poller, entry, now))
         for launch, entry in zip(launches, known, strict=True)
-        if entry.status == EntryStatus.RUNNING
+        if launch.state == EntryStatus.RUNNING
     )
     others = await state.others(scope)
     processes = tuple(sorted(await asyncio.to_thread(lambda: [other.pid for other in others if not other.dead])))

@@ -43,6 +43,8 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
+#: The fact of a running generation whose article waits for a decision, which `on_review` has been asked for.
+DECIDING = "deciding"
 
 # The document of an account that names its journal, for those who must not ask the service.
 _JOURNAL = "journal"
@@ -288,6 +290,10 @@ class LaunchJournal:
     def record_end(self, record: Record, status: EntryStatus | None, decision: str | None = None) -> None:
         """Delete the entry of a job that is finished, as `delete` does; it is written in a moment."""
         self._later_if_held(record, lambda: self._delete(record, status, decision=decision))
+
+    def record_deciding(self, record: Record) -> None:
+        """Note that `on_review` is asked for the decision on an article; it is written in a moment."""
+        self._later_if_held(record, lambda: self.write(record, facts={**record.entry.facts, DECIDING: True}))
 
     def record_review(self, record: Record) -> None:
         """Note that an article waits for its decision, and release its entry; it is written in a moment."""

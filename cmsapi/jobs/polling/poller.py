@@ -421,6 +421,8 @@ class Poller:
             hooks(events.observed(job, self.scheduler, reason, error))
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
+        if job.record is not None:
+            self.journal.record_deciding(job.record)
         try:
             self._finish(job, await decide(job, review, hook), certain=True)
         finally:

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from contextlib import aclosing, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -58,6 +58,36 @@ async def test_a_client_that_runs_nothing_sees_what_others_do() -> None:
         assert seen.use.hour == len(sandbox.ledger)
         assert (seen.unknown, seen.launching, seen.warnings) == ((), (), ())
         await running
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["while it decides", "after it was killed"])
+async def test_an_article_that_on_review_decides_on_waits_for_a_decision(tmp_path: Path, killed: bool) -> None:
+    """While an editor takes minutes, its generation is no running job, also when the program ended in between."""
+    sandbox, asked, edited = box(60.0), asyncio.Event(), asyncio.Event()
+    state = f"sqlite:///{tmp_path / 'jobs.db'}"
+
+    async def ask(_: cmsapi.GenerationReview) -> Literal["confirm"]:
+        asked.set()
+        await edited.wait()
+        return "confirm"
+
+    async with on_virtual_time(sandbox, state=state) as other:
+        async with on_virtual_time(sandbox, state=state) as client:
+            job = await client.contents.generate(sandbox.content_ids[0], on_review=ask)
+            waiting = asyncio.create_task(job.wait())
+            await asyncio.wait_for(asked.wait(), 600)
+            await asyncio.sleep(600)
+            if killed:
+                await client.aclose()
+            seen = await other.jobs.overview()
+            assert [launch.target for launch in seen.reviews] == [sandbox.content_ids[0]]
+            assert [launch.state for launch in seen.reviews] == ["review"]
+            assert seen.running == ()
+            edited.set()
+            await asyncio.gather(waiting, return_exceptions=True)
+        seen = await other.jobs.overview()
+        assert len(seen.reviews) == killed
+        assert seen.running == ()
 
 
 async def test_a_job_that_runs_far_longer_than_others_may_be_stuck() -> None:
