@@ -75,7 +75,7 @@ class Reconciler:
             CMSError: The service or the state could not be read, and an orphan stays as it is.
         """
         entry, hooks = launch.record.entry, self._poller.hooks
-        if launch.cause is not None and hooks.wants(LaunchLost.level):
+        if hooks.wants(LaunchLost.level):
             wait = max(0.0, self._settles_in(launch))
             hooks(LaunchLost(kind=entry.kind, target=entry.target, reason=launch.said, settles_in=wait))
         try:

@@ -77,3 +77,29 @@ async def test_what_was_recovered_is_told(caplog: pytest.LogCaptureFixture, tmp_
         r"outcome=polled elapsed=[\d.]+",
         line,
     )
+
+
+async def test_a_launch_that_an_earlier_process_lost_warns_before_it_is_waited_for(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """The next run of a batch says at once what it waits for, and for how long; it is not silent for a minute."""
+    box = Sandbox(durations=Fixed(20), faults=Fault(match="POST */analyze", drop=True, when="after", times=2))
+    state = f"sqlite:///{tmp_path / 'jobs.db'}"
+
+    async def run(client: cmsapi.Client) -> None:
+        async with client.jobs.batch("nightly") as batch:
+            async for _ in batch.map(client.keywords.analyze, box.keyword_ids[:2]):
+                pass
+
+    async with client_of(box, state=state) as client:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(run(client), 3)
+    caplog.clear()
+    async with client_of(box, state=state) as client:
+        running = asyncio.create_task(run(client))
+        await asyncio.sleep(3)
+        lost = lines(caplog, "launch.lost")
+        await running
+    assert len(lost) == 2
+    assert all(re.search(r'reason="the process that sent it ended .*" settles_in=\d\d', line) for line in lost)
+    assert {record.levelname for record in caplog.records if record.getMessage() in lost} == {"WARNING"}
