@@ -80,9 +80,10 @@ class FanOutResult(Generic[R]):
         outcomes: The items that finished or could not be launched, in the order of their ends.
         started: The items that have a job.
         running: The items whose jobs are still running at the service, with these jobs.
-        uncertain: The items whose launch was in flight at Ctrl-C, if their jobs cannot be told apart.
+        uncertain: The items whose launch was in flight at Ctrl-C, if it has no answer or its job cannot be told apart.
         stopped: The reason why launching stopped before the last item, or None.
         remaining: Credits that remain after that, or None if this is not known.
+        credits: Credits that its launches have cost, those without an answer included; of a batch the batch tells.
         interrupted: Whether Ctrl-C ended the run.
     """
 
@@ -95,6 +96,7 @@ class FanOutResult(Generic[R]):
     uncertain: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
     remaining: int | None = None
+    credits: int = 0
     interrupted: bool = False
 
     @property
@@ -140,6 +142,8 @@ class FanOutResult(Generic[R]):
             await self._report_rest(next_command)
 
     async def _report_rest(self, next_command: NextCommand) -> None:
+        if self.interrupted and self.credits:
+            print_message(f"This run has cost {'at most ' * bool(self.uncertain)}{counted(self.credits, 'credit')}.")
         if self.running:
             tokens = [job.token for job in self.running.values()]
             print_message(f"{counted(len(tokens), 'job')} launched and not finished. To wait for the results:")
@@ -266,10 +270,19 @@ async def fan_out(
         await _collect(client, result, fanout)
     result.remaining = await _remaining(client, result, item_of)
     result.running = {item_of.get(job, job.target): job for job in fanout.launched}
+    result.credits = fanout.progress.credits
     # A search has its own identifier, which does not name its seed keyword.
-    if not set(result.running) <= set(items):
-        result.uncertain = [item for item in in_flight if item not in result.running]
+    result.uncertain = [item for item in await _sent(client, in_flight) if item not in result.running]
     return result
+
+
+async def _sent(client: cmsapi.Client, in_flight: list[str]) -> list[str]:
+    """Return the items of launches that were cut off after they were sent; all of them if that cannot be read."""
+    if in_flight:
+        with contextlib.suppress(cmsapi.CMSError):
+            sent = {launch.target for launch in await client.jobs.journal() if launch.state != "intent"}
+            return [item for item in in_flight if item in sent]
+    return in_flight
 
 
 async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Iterable[cmsapi.Job[R]]) -> int | None:

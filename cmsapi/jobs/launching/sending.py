@@ -80,7 +80,10 @@ class Sender:
             raise
         except LaunchUnknownError as error:
             if not launch.callers:
-                logger.error("no caller waits for this launch any more: %s", error)  # noqa: TRY400  no traceback tells more
+                # At the end of a program its state keeps them, and the next one finds out what became of each.
+                closing = self._caller.pipeline.active_calls.closing and self._journal.state.shared
+                level = logging.INFO if closing and "open" in error.evidence else logging.ERROR
+                logger.log(level, "no caller waits for this launch any more: %s", error)
             raise
 
     async def _pay(self, launch: PendingLaunch) -> TrackedJob:

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import logging
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -221,6 +222,39 @@ async def test_a_launch_in_flight_at_ctrl_c_is_not_offered_again(
     assert "1 job launched and not finished" in shown
     assert "Check before you launch them again" in shown
     assert "not launched" not in shown
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_launches_without_an_answer_at_the_end_are_told_once(
+    batch: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The summary counts them as perhaps charged; the state keeps them, so that the log has no paragraph for each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CMSAPI_STATE", "sqlite:///jobs.db")
+    faults = Faults(rules=[Fault(match="POST */analyze", drop=True, when="after", times=2)])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        named = ["--batch", "nightly"] if batch else []
+        running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:6], *named])))
+        await asyncio.sleep(5)
+        running.cancel()
+        assert await running == Exit.INTERRUPTED
+        lost = box.keyword_ids[:2]
+    shown = capsys.readouterr().err
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+    if batch:
+        assert "4 launched and paid, 2 perhaps launched" in shown
+    else:
+        assert "4 jobs launched and not finished" in shown
+        assert "This run has cost at most 6 credits." in shown
+        (doubtful,) = re.findall(r"some may be running. Check before you launch them again:\n  (.*)\n", shown)
+        assert sorted(doubtful.split()) == sorted(lost)
+    assert "not charged" not in shown
 
 
 async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
