@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 # Seconds between two versions; one is drawn only when something has changed.
 _REFRESH = 1.0
+# Seconds until the first line for a program, and between two lines at most; in between they double.
+_FIRST_LINE, _RAREST_LINE = 10.0, 300.0
 
 
 class Shown(Protocol):
@@ -97,3 +100,23 @@ def show(
         # The client is closed, or no loop runs: nothing changes any more.
         following.close()
         return None
+
+
+def is_run_by_program() -> bool:
+    """Tell whether a program without a page runs this notebook, as papermill does: a page would answer `input()`."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    parent = getattr(shell, "parent_header", None) or {}
+    return parent.get("content", {}).get("allow_stdin") is False
+
+
+async def print_lines(text: Callable[[], str], over: asyncio.Event) -> None:
+    """Print a text until it is over, more rarely the longer that takes; a program shows no live outputs."""
+    interval = _FIRST_LINE
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(interval):
+                await over.wait()
+                return
+        sys.stdout.write(f"{text()}\n")
+        interval = min(2 * interval, _RAREST_LINE)

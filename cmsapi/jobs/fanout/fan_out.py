@@ -181,6 +181,7 @@ class Fanout(OutcomeStream[I, R]):
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._closed:
             self._feeder = self._poller.tasks.start(self._feed())
+            self._tracker.tell_program()
         outcome = await super().__anext__()
         self._room.release()
         if outcome.error is not None and self._errors == "raise":

@@ -306,6 +306,11 @@ class Tracker:
         """Show an object in a notebook, and keep it up to date until the end."""
         live.show(thing, self._poller.tasks.start, self._over.is_set)
 
+    def tell_program(self) -> None:
+        """Print the progress now and then in the current cell, where a program runs a notebook."""
+        if live.is_run_by_program():
+            self._poller.tasks.start(live.print_lines(lambda: str(self.progress), self._over))
+
     # Followers and hooks
 
     async def follow(self, every: float) -> AsyncGenerator[Progress, None]:

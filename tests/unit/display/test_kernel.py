@@ -73,6 +73,21 @@ async def test_cells_await_without_a_context(tmp_path: Path) -> None:
     assert closed.outputs == []
 
 
+async def run_by_program(cells: tuple[str, ...], path: Path) -> list[Any]:
+    """Return the cells of a notebook after a program without a page has executed them."""
+    new = [{**NEW, "cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
+    text = json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": new})
+    notebook: Any = nbformat.reads(text, 4)  # type: ignore[no-untyped-call]  # it has no types
+    runner = NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(path)}})
+    await runner.async_execute()
+    return list(notebook.cells)
+
+
+def written(cell: Any, stream: str) -> str:
+    """Return what a cell has written to a stream."""
+    return "".join(output.text for output in cell.outputs if output.get("name") == stream)
+
+
 @pytest.mark.slow
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -80,19 +95,24 @@ async def test_a_program_that_runs_notebooks_sees_lines_while_a_cell_runs(tmp_pa
     """With CMSAPI_LOG a fan-out writes lines of its progress, which `papermill --log-output` shows."""
     source = f"import os\nos.environ['CMSAPI_LOG'] = 'info'\n{CELLS[0].replace('Fixed(0.1)', 'Fixed(11)')}"
     run = "outcomes = client.jobs.map(client.keywords.analyze, box.keyword_ids[:3])\nlen([o async for o in outcomes])"
-    cells = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in (source, run, CELLS[-1])]
-    text = json.dumps(
-        {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [{**NEW, **each} for each in cells]}
-    )
-    notebook: Any = nbformat.reads(text, 4)  # type: ignore[no-untyped-call]  # it has no types
-    runner = NotebookClient(
-        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
-    await runner.async_execute()
-    said = "".join(output.text for output in notebook.cells[1].outputs if output.get("name") == "stderr")
+    _, ran, _ = await run_by_program((source, run, CELLS[-1]), tmp_path)
+    said = written(ran, "stderr")
     assert re.search(r"jobs\.progress finished=0 .*total=3", said)
     assert re.search(r"jobs\.progress finished=3 .*total=3", said)
     assert said.count("request.finished") > 3
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_a_program_that_shows_no_live_output_sees_the_progress(tmp_path: Path) -> None:
+    """Without CMSAPI_LOG the cell that waits prints lines now and then, also of a fan-out that another cell shows."""
+    show = "outcomes = client.jobs.map(client.keywords.analyze, box.keyword_ids[:3])\noutcomes"
+    wait = "len([outcome async for outcome in outcomes])"
+    cells = (CELLS[0].replace("Fixed(0.1)", "Fixed(13)"), show, wait, CELLS[-1])
+    _, showing, waiting, _ = await run_by_program(cells, tmp_path)
+    assert written(showing, "stdout") == ""
+    assert re.match(r"0 of 3 finished, 3 running, .* 3 credits, \d+ requests\n$", written(waiting, "stdout"))
 
 
 class Kernel:
