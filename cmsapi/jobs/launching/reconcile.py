@@ -75,7 +75,8 @@ class Reconciler:
             CMSError: The service or the state could not be read, and an orphan stays as it is.
         """
         entry, hooks = launch.record.entry, self._poller.hooks
-        if hooks.wants(LaunchLost.level):
+        # A client that is being closed finds nothing out.
+        if hooks.wants(LaunchLost.level) and not self._caller.pipeline.active_calls.closing:
             wait = max(0.0, self._settles_in(launch))
             hooks(LaunchLost(kind=entry.kind, target=entry.target, reason=launch.said, settles_in=wait))
         try:

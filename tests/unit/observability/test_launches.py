@@ -103,3 +103,21 @@ async def test_a_launch_that_an_earlier_process_lost_warns_before_it_is_waited_f
     assert len(lost) == 2
     assert all(re.search(r'reason="the process that sent it ended .*" settles_in=\d\d', line) for line in lost)
     assert {record.levelname for record in caplog.records if record.getMessage() in lost} == {"WARNING"}
+
+
+async def test_the_end_of_a_program_has_no_warning_for_each_launch_that_its_state_keeps(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """A launch without an answer when its client is closed is found out by the next run, and by no wait of this one."""
+    box, state = Sandbox(durations=Fixed(20)), f"sqlite:///{tmp_path / 'jobs.db'}"
+    async with client_of(box, state=state) as client:
+        await client.me()
+        box.add_fault(Fault(match="POST */analyze", slow=60.0, times=3))
+        async with client.jobs.map(client.keywords.analyze, box.keyword_ids[:3]) as outcomes:
+            waiting = asyncio.create_task(anext(outcomes))
+            await asyncio.sleep(2)
+            waiting.cancel()
+    assert not [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    async with client_of(box, state=state) as client:
+        await client.jobs.gather(*(await client.jobs.resume()).jobs)
+    assert len(box.ledger.launches()) == 3
