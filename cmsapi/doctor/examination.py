@@ -41,22 +41,24 @@ _SLOW = 2.0
 _DAY = 86_400.0
 # If a smaller part of the hour is left, calls will soon wait.
 _LOW = 0.1
-# Seconds for a request's permit, and for its answer: four requests without an answer end within half a minute.
-_PATIENCE = 7.0
+# Seconds for a request's permit, and for its answer, and how often it is made: another program may use the limit of a
+# second. At most two requests are waited for in vain, which ends within half a minute.
+_PATIENCE = 6.0
+_ATTEMPTS = 2
 _CONNECTION = "connection"
 
 
 def _impatient(caller: OperationCaller) -> OperationCaller:
-    """Return a caller that waits for seconds and repeats nothing: what fails is what the doctor is to find."""
+    """Return a caller that waits for seconds and repeats a request once: what fails is what the doctor is to find."""
     usual = caller.pipeline
     timeouts = attrs.evolve(usual.timeouts, request=min(_PATIENCE, usual.timeouts.request))
-    retry = attrs.evolve(usual.retry, max_attempts=1)
+    retry = attrs.evolve(usual.retry, max_attempts=min(_ATTEMPTS, usual.retry.max_attempts))
     return attrs.evolve(caller, pipeline=attrs.evolve(usual, timeouts=timeouts, retry=retry, max_wait=_PATIENCE))
 
 
 @attrs.define
 class Examination:
-    """Examine a client with at most four requests, each of which is made once."""
+    """Examine a client with at most four requests."""
 
     caller: OperationCaller = attrs.field(converter=_impatient)
     _checks: list[Check] = attrs.field(factory=list, init=False)
