@@ -24,8 +24,6 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.planning.durations import AGES, Curve
 from cmsapi.jobs.planning.schedule import HOUR, PRICES, Schedule, advised, price_at, solve
 
-# A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
-_FEWEST_POLLS = 1.03
 # This share of jobs is nearly all of them.
 _NEARLY_ALL = 0.97
 # Before any end was seen, jobs whose polls cannot become rarer may take five times what is expected.
@@ -96,19 +94,12 @@ class Load:
     @functools.cached_property
     def rarest(self) -> Schedule:
         """The schedule with the fewest polls that makes sense while jobs wait to be launched."""
-        return self.advised if self.strict else self._priced(self._dearest)
+        return self.advised if self.strict else solve(self.curve, self.launch_price, self.policy.min_interval)
 
     @property
-    def highest(self) -> int:
-        """The place of the highest price that makes sense."""
-        return self._dearest if self.queued else 0 if self.strict else PRICES - 1
-
-    @functools.cached_property
-    def _dearest(self) -> int:
-        def enough(place: int) -> bool:
-            return self._priced(place).polls(0) <= _FEWEST_POLLS
-
-        return 0 if self.strict else bisect.bisect_left(range(PRICES - 1), True, key=enough)
+    def launch_price(self) -> float:
+        """The price of the requests of a launch, a poll and a result for which the launch has to wait an hour."""
+        return HOUR / (2.0 + self.result)
 
     @property
     def horizon(self) -> float:
@@ -132,10 +123,11 @@ class Load:
 
     def at(self, place: int | None) -> Schedule:
         """Return the schedule at the place of a price; None is its floor, with the polls that the service advises."""
-        return self.advised if place is None or self.strict else self._priced(min(place, self.highest))
-
-    def _priced(self, place: int) -> Schedule:
-        return solve(self.curve, price_at(place), self.policy.min_interval)
+        if place is None or self.strict:
+            return self.advised
+        # A launch that has to wait makes room for dearer polls.
+        price = min(price_at(place), self.launch_price) if self.queued else price_at(place)
+        return solve(self.curve, price, self.policy.min_interval)
 
     def polls(self, schedule: Schedule, span: float = HOUR) -> float:
         """Return how many polls the running jobs need by a schedule within a span of seconds."""
@@ -216,5 +208,4 @@ class Budget:
 
         if fits(None):
             return None
-        highest = max((load.highest for load in self.loads), default=0)
-        return bisect.bisect_left(range(highest), True, key=fits)
+        return bisect.bisect_left(range(PRICES - 1), True, key=fits)
