@@ -3,6 +3,9 @@
 The price is at its floor while all jobs, polled as the service advises, fit into what is left of the hour. Otherwise it
 is the lowest at which they fit. It is the same for a poll, for a page of a list and for an early read of a result.
 
+While jobs wait that are to be launched, it is at most what a launch is worth: a job that does not fit waits an hour, so
+that the requests of its launch, its poll and its result are worth an hour together.
+
 What is left is what the hour admits, less what is owed: a launch for each job that will be launched, a request to read
 each result, and what is kept for the last jobs (`kept_for_the_last`). Requests that come back later count only towards
 polls that come after they are back. Jobs that run beyond the hour count by their rate.
@@ -98,7 +101,7 @@ class Load:
 
     @property
     def launch_price(self) -> float:
-        """The price of the requests of a launch, a poll and a result for which the launch has to wait an hour."""
+        """What each request of a launch is worth: its job waits an hour where they are missing."""
         return HOUR / (2.0 + self.result)
 
     @property

@@ -174,6 +174,15 @@ def test_launches_wait_for_slots() -> None:
     assert load.launches(load.advised, 0.0) == pytest.approx(expected)
 
 
+def test_polls_are_not_dearer_than_launches_that_wait() -> None:
+    """While launches wait for the next hour, polls are worth at most what their requests would gain a launch."""
+    running = Load(curve=believed(60.0, 0), policy=PollPolicy(), alone={0: 300}, result=1.0)
+    (alone,) = schedules(Budget([running], 602.0))
+    (beside,) = schedules(Budget([attrs.evolve(running, queued=10)], 602.0))
+    assert beside.price == HOUR / 3.0 < alone.price
+    assert beside.lateness < alone.lateness
+
+
 def test_no_jobs_take_nothing() -> None:
     """No jobs take nothing, and fit into nothing."""
     assert Budget([], 0.0).price() is None
