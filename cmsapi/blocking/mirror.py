@@ -240,12 +240,15 @@ def in_worker(parameter: str, function: Any, thread: LoopThread) -> Any:
     async def run(argument: Any) -> Any:
         calls = Calls()
         CALLS.set(calls)
+        thread.workers.add(calls)
         work = functools.partial(function, wrapped(argument, thread))
         try:
             return unwrapped(await anyio.to_thread.run_sync(work, limiter=workers))
         except BaseException:
             calls.cancel()
             raise
+        finally:
+            thread.workers.discard(calls)
 
     return run
 

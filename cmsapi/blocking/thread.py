@@ -41,10 +41,12 @@ _FORKED = (
 
 @attrs.define(eq=False)
 class Calls:
-    """Hold the calls that a function of the user makes in a worker thread, so that they end with its task."""
+    """Hold the calls that the user's threads make; those of a worker thread end with its task."""
 
     futures: set[concurrent.futures.Future[Any]] = attrs.field(factory=set)
     cancelled: bool = False
+    under_way: int = 0
+    """How many have begun on the loop and not ended there."""
 
     def cancel(self) -> None:
         """Cancel the calls under way, and refuse further ones."""
@@ -54,7 +56,7 @@ class Calls:
 
 
 #: The calls of the worker thread that runs now.
-CALLS: contextvars.ContextVar[Calls | None] = contextvars.ContextVar("cmsapi_calls", default=None)
+CALLS: contextvars.ContextVar[Calls] = contextvars.ContextVar("cmsapi_calls")
 
 
 class LoopThread:
@@ -73,6 +75,14 @@ class LoopThread:
         self._thread: threading.Thread
         self._pid: int | None = None
         self._closed = False
+        self._calls = Calls()
+        self.workers: set[Calls] = set()
+        """The calls of each function of the user that runs in a worker thread."""
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether the code of the user waits: it has a call under way, and so has each function in a worker thread."""
+        return self._calls.under_way > 0 and all(calls.under_way for calls in self.workers)
 
     @property
     def closed(self) -> bool:
@@ -100,10 +110,18 @@ class LoopThread:
             started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]
             started = concurrent.futures.Future()
             # A process may end without closing its clients: the end of the interpreter must not wait for the thread.
-            self._thread = threading.Thread(target=asyncio.run, args=(_live(started),), name="cmsapi", daemon=True)
+            self._thread = threading.Thread(target=self._live, args=(started,), name="cmsapi", daemon=True)
             self._thread.start()
             self._loop, self._stopped = started.result()
         return self._loop
+
+    def _live(self, started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+        with asyncio.Runner(loop_factory=self.new_loop) as runner:
+            runner.run(_until_stopped(started))
+
+    def new_loop(self) -> asyncio.AbstractEventLoop:
+        """Make the loop of the thread; in a test with `virtual_time` it is one whose waits take no time."""
+        return asyncio.new_event_loop()
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function on the loop, wait until its coroutine has ended, and return the result.
@@ -114,16 +132,15 @@ class LoopThread:
             ClientClosedError: As for `start`, or the client was closed meanwhile.
         """
         self.start()
-        made_here = CALLS.get()
-        if made_here is not None and made_here.cancelled:
+        made_here = CALLS.get(self._calls)
+        if made_here.cancelled:
             raise ClientClosedError(_INTERRUPTED)
         with self._lock, passed_on():
             # A call that is handed to the loop now ends before the loop does.
-            future = asyncio.run_coroutine_threadsafe(_end_of(function, arguments, named), self._open())
-        if made_here is not None:
-            made_here.futures.add(future)
-            if made_here.cancelled:
-                future.cancel()
+            future = asyncio.run_coroutine_threadsafe(_end_of(made_here, function, arguments, named), self._open())
+        made_here.futures.add(future)
+        if made_here.cancelled:
+            future.cancel()
         try:
             value, error = future.result()
         except concurrent.futures.CancelledError:
@@ -132,8 +149,7 @@ class LoopThread:
             future.cancel()
             raise
         finally:
-            if made_here is not None:
-                made_here.futures.discard(future)
+            made_here.futures.discard(future)
         if error is None:
             return value
         try:
@@ -174,7 +190,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def _live(started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+async def _until_stopped(started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
     """Keep a loop running until an event is set."""
     stopped = asyncio.Event()
     started.set_result((asyncio.get_running_loop(), stopped))
@@ -182,12 +198,15 @@ async def _live(started: concurrent.futures.Future[tuple[asyncio.AbstractEventLo
 
 
 async def _end_of(
-    function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    calls: Calls, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[Any, Exception | None]:
     """Return what a function, or its coroutine, returns or raises; the caller's thread raises it."""
+    calls.under_way += 1
     try:
         value = function(*arguments, **named)
         # A job can be awaited as well.
         return (await value if asyncio.iscoroutine(value) else value), None
     except Exception as error:
         return None, error
+    finally:
+        calls.under_way -= 1

@@ -7,9 +7,11 @@ tests and virtual time need them.
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -54,6 +56,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         from cmsapi.extras import advice
 
         pytest.fail(f"virtual_time needs looptime and pytest-asyncio: {advice('testing')}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Give blocking clients whose thread starts in a test with `virtual_time`, or in its fixtures, virtual time."""
+    if item.get_closest_marker("virtual_time") is None:
+        return (yield)
+    from cmsapi.blocking.thread import LoopThread
+    from cmsapi.testing.virtual import VirtualLoop
+
+    with mock.patch.object(LoopThread, "new_loop", lambda thread: VirtualLoop(thread)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Give the loops that a test with `virtual_time` makes itself, as `asyncio.run` does, virtual time."""
+    if item.get_closest_marker("virtual_time") is None:
+        return (yield)
+    import looptime
+
+    with mock.patch.object(asyncio.events, "new_event_loop", looptime.new_event_loop):
+        return (yield)
 
 
 @pytest.fixture

@@ -87,6 +87,55 @@ def test_the_plugin_of_anyio_runs_the_client(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess(*words).assert_outcomes(passed=1)
 
 
+def test_virtual_time_is_that_of_plain_tests_as_well(pytester: pytest.Pytester) -> None:
+    """The blocking client waits for hours at once, while no time passes for the test's own functions."""
+    pytester.makeini(AUTO)
+    pytester.makepyfile(
+        """
+        import asyncio, time, pytest, cmsapi, cmsapi.blocking
+        from cmsapi.sandbox import Fixed
+
+        pytestmark = [pytest.mark.virtual_time, pytest.mark.cms_sandbox(durations=Fixed(3600))]
+
+        @pytest.fixture
+        def client(cms_sandbox):
+            with cmsapi.blocking.Client(
+                cms_sandbox.api_key, base_url=cms_sandbox.base_url, transport=cms_sandbox.transport
+            ) as client:
+                yield client
+
+        def test_wait(client, cms_sandbox):
+            job = client.keywords.analyze(cms_sandbox.keyword_ids[0])
+            time.sleep(0.1)
+            with pytest.raises(cmsapi.JobWaitTimeoutError):
+                job.wait(timeout=60)
+            assert job.wait().analysis_status == "success"
+
+        def test_own_functions(client, cms_sandbox):
+            def launch(keyword_id):
+                time.sleep(0.1)
+                return client.keywords.analyze(keyword_id)
+
+            def decide(review):
+                time.sleep(0.1)
+                return "confirm"
+
+            outcomes = list(client.jobs.map(launch, cms_sandbox.keyword_ids[:2], timeout=4000))
+            assert all(outcome.ok for outcome in outcomes)
+            content = client.contents.list(cms_sandbox.workspace_id).first_page()[0]
+            assert client.contents.generate(content.id, on_review=decide).wait().decision == "confirm"
+
+        async def test_in_a_thread(client, cms_sandbox):
+            job = await asyncio.to_thread(client.keywords.analyze, cms_sandbox.keyword_ids[0])
+            assert (await asyncio.to_thread(job.wait)).analysis_status == "success"
+
+        def test_loop_of_its_own():
+            asyncio.run(asyncio.sleep(3600))
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=4)
+
+
 def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pytester) -> None:
     """A test that would wait for an hour in real time fails at once."""
     pytester.makeini(AUTO)
