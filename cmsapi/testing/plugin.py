@@ -8,9 +8,10 @@ tests and virtual time need them.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
-from collections.abc import AsyncIterator, Generator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
 from unittest import mock
 
 import pytest
@@ -18,6 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from cmsapi.client import Client
     from cmsapi.sandbox import Sandbox
+
+T = TypeVar("T")
 
 _MARKERS = (
     "cms_sandbox(**settings): settings of the test's `cms_sandbox`, as for `cmsapi.sandbox.Sandbox`.",
@@ -44,7 +47,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests with `virtual_time` for looptime."""
     mark = item.get_closest_marker("virtual_time")
     if mark is not None and item.config.pluginmanager.has_plugin("looptime_plugin"):
-        item.add_marker(pytest.mark.looptime(**mark.kwargs))
+        item.add_marker(pytest.mark.looptime)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -52,7 +55,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     limits: Any = sys.modules.get("cmsapi.ratelimit.process")
     if limits is not None:
         limits.forget_closed()
-    if item.get_closest_marker("virtual_time") is not None and item.get_closest_marker("looptime") is None:
+    mark = item.get_closest_marker("virtual_time")
+    if mark is not None and (mark.args or mark.kwargs):
+        pytest.fail(f"{_written(mark)}: this marker takes no settings.", pytrace=False)
+    if mark is not None and item.get_closest_marker("looptime") is None:
         from cmsapi.extras import advice
 
         pytest.fail(f"virtual_time needs looptime and pytest-asyncio: {advice('testing')}", pytrace=False)
@@ -86,7 +92,7 @@ def cms_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Provide a sandbox of the service in this process; `@pytest.mark.cms_sandbox(…)` sets its settings."""
     from cmsapi.sandbox import Sandbox
 
-    return Sandbox(**_settings(request, "cms_sandbox"))
+    return _made(request, "cms_sandbox", Sandbox)
 
 
 async def _client(request: pytest.FixtureRequest, cms_sandbox: Sandbox) -> AsyncIterator[Client]:
@@ -95,18 +101,31 @@ async def _client(request: pytest.FixtureRequest, cms_sandbox: Sandbox) -> Async
 
     given = {"api_key": cms_sandbox.api_key, "base_url": cms_sandbox.base_url, "transport": cms_sandbox.transport}
     # Without `async with` the client binds to the event loop's time in the test, not to the time in its fixtures.
-    client = Client(**{**given, **_settings(request, "cms_client")})
+    client = _made(request, "cms_client", Client, **given)
     try:
         yield client
     finally:
         await client.aclose()
 
 
-def _settings(request: pytest.FixtureRequest, marker: str) -> dict[str, Any]:
-    """Return the settings of the markers; the nearest marker overrides the others."""
-    settings: dict[str, Any] = {}
-    for mark in reversed(list(request.node.iter_markers(marker))):
+def _made(request: pytest.FixtureRequest, marker: str, kind: Callable[..., T], **settings: Any) -> T:
+    """Make an object with the settings of the markers; the nearest marker overrides the others."""
+    marks = list(request.node.iter_markers(marker))
+    names = ", ".join(name for name in inspect.signature(kind).parameters if name != "self")
+    for mark in reversed(marks):
         if mark.args:
-            pytest.fail(f"@pytest.mark.{marker} takes only settings by name, got {mark.args[0]!r}.", pytrace=False)
+            pytest.fail(f"{_written(mark)} takes only settings by name: {names}.", pytrace=False)
         settings.update(mark.kwargs)
-    return settings
+    try:
+        return kind(**settings)
+    except (TypeError, ValueError) as error:
+        if not marks:
+            raise
+        written = " and ".join(map(_written, marks))
+        pytest.fail(f"{written}: {error}\nThe settings of {marker} are {names}.", pytrace=False)
+
+
+def _written(mark: pytest.Mark) -> str:
+    """Return a marker as it stands in a test, but for a key."""
+    named = (f"{name}={'…' if name == 'api_key' else repr(value)}" for name, value in mark.kwargs.items())
+    return f"@pytest.mark.{mark.name}({', '.join([*map(repr, mark.args), *named])})"

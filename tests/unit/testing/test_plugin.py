@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import subprocess
 import sys
 
@@ -153,21 +154,36 @@ def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*virtual_time needs looptime and pytest-asyncio: pip install 'cmsapi*"])
 
 
-def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:
-    """A marker with a positional value fails the test with the reason."""
-    pytester.makeini(STRICT)
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ("cms_sandbox(40)", "@pytest.mark.cms_sandbox(40) takes only settings by name: seed, keywords, *"),
+        ("cms_sandbox(keyword=3)", "@pytest.mark.cms_sandbox(keyword=3): *'keyword'*"),
+        ("cms_sandbox(keywords='x')", "@pytest.mark.cms_sandbox(keywords='x'): *"),
+        ("cms_client(max_retries=3)", "@pytest.mark.cms_client(max_retries=3): *RetryPolicy(max_attempts=…)*"),
+        ("cms_client(api_key='aKey')", "@pytest.mark.cms_client(api_key=…): `api_key`*"),
+        ("virtual_time(True)", "@pytest.mark.virtual_time(True): *takes no settings*"),
+    ],
+)
+def test_a_marker_given_wrongly_is_named_with_its_settings(pytester: pytest.Pytester, marker: str, said: str) -> None:
+    """The test fails with the marker as it was given, what is wrong, and the settings that it takes."""
+    pytester.makeini(AUTO)
     pytester.makepyfile(
-        """
+        f"""
         import pytest
 
-        @pytest.mark.cms_sandbox(40)
-        def test_bare(cms_sandbox):
+        @pytest.mark.{marker}
+        async def test_marked(cms_client):
             pass
         """
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*cms_sandbox takes only settings by name, got 40.*"])
+    (line,) = (line for line in result.outlines if line.startswith("@pytest.mark."))
+    assert fnmatch.fnmatchcase(line, said), line
+    if not marker.startswith("virtual_time"):
+        result.stdout.fnmatch_lines(["*keywords, contents, *" if "sandbox" in marker else "*api_key, base_url, *"])
+    assert "aKey" not in line
 
 
 def test_no_test_uses_up_the_limits_of_another(pytester: pytest.Pytester) -> None:
