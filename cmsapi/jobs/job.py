@@ -27,7 +27,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
-from cmsapi.jobs.tracked import DECIDING, End, TrackedJob, call_listener
+from cmsapi.jobs.tracked import DECIDING, End, TrackedJob
 from cmsapi.unpicklable import Unpicklable
 
 R = TypeVar("R")
@@ -271,11 +271,11 @@ class Job(Hinting, Unpicklable, Generic[R]):
 
         def filtered(happened: JobEvent | Exception) -> None:
             if isinstance(happened, event) and not isinstance(happened, Exception):
-                call(happened)
+                self._poller.hooks.call(call, happened)
 
         job = self.tracked
         if (end := job.end) is not None:
-            call_listener(filtered, Finished(self.status, end.error))
+            filtered(Finished(self.status, end.error))
             return
         self._ensure_open()
         job.subscribers.listeners = (*job.subscribers.listeners, filtered)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
@@ -26,8 +25,6 @@ from cmsapi.jobs.timing import Timing
 from cmsapi.jobs.token import write_token
 from cmsapi.state.entry import Entry, EntryStatus, Lease
 from cmsapi.transport.caller import OperationCaller
-
-logger: logging.Logger = logging.getLogger("cmsapi")
 
 #: Work that one job stands for: its kind and its target.
 JobKey: TypeAlias = tuple[Kind, str]
@@ -164,7 +161,7 @@ class Subscribers:
     def tell(self, event: JobEvent | Exception) -> None:
         """Tell the listeners an event, or the error that ends their subscriptions."""
         for listener in self.listeners:
-            call_listener(listener, event)
+            listener(event)
 
     def wake(self, error: Exception | None) -> None:
         """Wake the waiters: without an error the job is finished, with one they raise that."""
@@ -298,14 +295,3 @@ class TrackedJob:
         if served is None or history.launched_at is None:
             return None
         return now - max(0.0, (served - history.launched_at).total_seconds())
-
-
-def call_listener(listener: Callable[[JobEvent | Exception], None], event: JobEvent | Exception) -> None:
-    """Call a listener, and log what it raises.
-
-    No task is cancelled through a plain function, so that a `CancelledError` is an error of the listener, too.
-    """
-    try:
-        listener(event)
-    except (Exception, asyncio.CancelledError):
-        logger.exception("a listener failed on %s", type(event).__name__)

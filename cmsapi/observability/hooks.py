@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import attrs
 
@@ -11,26 +12,30 @@ from cmsapi.observability.events import Event, Hook
 from cmsapi.observability.log import log_event, logger
 from cmsapi.observability.redaction import masked_text, traces
 
+T = TypeVar("T")
+
 _TEXTS: dict[type[Event], Sequence[str]] = {}
 
 
 class Hooks:
     """Log each event of a client, and call its hooks in order.
 
-    An error of a hook is logged, and does not reach the client's work. No task is cancelled through a plain function,
-    so that a `CancelledError` is an error of the hook, too.
+    An error of a hook is logged, and does not reach the client's work: with its traceback the first time, in one line
+    when it comes from the same place again. No task is cancelled through a plain function, so that a `CancelledError`
+    is an error of the hook, too.
 
     Args:
         functions: The hooks.
         key: The API key of the client, which is masked in each event.
     """
 
-    __slots__ = ("_traces", "functions", "key", "wants")
+    __slots__ = ("_failed_at", "_traces", "functions", "key", "wants")
 
     def __init__(self, functions: Sequence[Hook] = (), key: str = "") -> None:
         self.functions: Sequence[Hook] = functions
         self.key: str = key
         self._traces = traces(key)
+        self._failed_at: set[object] = set()
         #: Tells whether an event of a level is needed. Without hooks only the log decides, which makes no call in here.
         self.wants: Callable[[int], bool] = _always if functions else logger.isEnabledFor
 
@@ -39,9 +44,18 @@ class Hooks:
         event = self._without_key(event)
         log_event(event)
         for hook in self.functions:
-            try:
-                hook(event)
-            except (Exception, asyncio.CancelledError):
+            self.call(hook, event)
+
+    def call(self, function: Callable[[T], object], event: T) -> None:
+        """Call one function of the user with an event, and log what it raises."""
+        try:
+            function(event)
+        except (Exception, asyncio.CancelledError) as error:
+            place = _place(error)
+            if place in self._failed_at:
+                logger.error("A hook failed on %s, as before: %r", type(event).__name__, error)
+            else:
+                self._failed_at.add(place)
                 logger.exception("A hook failed on %s.", type(event).__name__)
 
     def _without_key(self, event: Event) -> Event:
@@ -62,6 +76,14 @@ class Hooks:
             key = each.key
             functions |= dict.fromkeys(each.functions)
         return Hooks(tuple(functions), key)
+
+
+def _place(error: BaseException) -> object:
+    """Return what errors of one line of code have in common."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace and (type(error), trace.tb_frame.f_code, trace.tb_lineno)
 
 
 def _always(_: int) -> bool:

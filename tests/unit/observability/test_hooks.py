@@ -71,6 +71,27 @@ async def test_what_concerns_all_clients_is_told_once_to_each_hook() -> None:
     assert len({(event.jobs, event.interval) for event in throttled}) == len(throttled)
 
 
+async def test_a_hook_that_fails_on_each_event_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The first error of a place has its traceback, and each that follows is one line with the error."""
+
+    def broken(event: object) -> None:
+        raise KeyError(type(event).__name__)
+
+    box = Sandbox(durations=Fixed(20))
+    async with client_of(box, hooks=[broken]) as client:
+        await client.me()
+        await (await client.keywords.analyze(box.keyword_ids[0]))
+    async with client_of(box) as client:
+        for keyword_id in box.keyword_ids[1:4]:
+            job = await client.keywords.analyze(keyword_id)
+            job.on(cmsapi.Finished, lambda event: broken(event))
+            await job
+    hooks, listeners = caplog.records[:-3], caplog.records[-3:]
+    for records, last in ((hooks, "JobReleased"), (listeners, "Finished")):
+        assert [record.exc_info is not None for record in records] == [True] + [False] * (len(records) - 1)
+        assert records[-1].getMessage() == f"A hook failed on {last}, as before: KeyError('{last}')"
+
+
 @pytest.mark.parametrize("hooks", [print, "print", [3], {print}])
 async def test_what_is_no_list_of_functions_is_refused(hooks: Any) -> None:
     """The error says what hooks must be, at construction and in a copy."""

@@ -821,4 +821,4 @@ async def test_a_hook_or_listener_that_raises_a_cancellation_loses_nothing(caplo
         assert (await review.confirm()).version == 2
     assert len(sandbox.ledger.launches()) == 1
     assert "A hook failed on LaunchFinished" in caplog.text
-    assert "a listener failed on Finished" in caplog.text
+    assert "A hook failed on Finished" in caplog.text

@@ -252,7 +252,7 @@ async def test_listeners_hear_what_they_asked_for(caplog: pytest.LogCaptureFixtu
         job.on(Finished, heard.append)
         await asyncio.sleep(100)
         assert [type(event) for event in heard] == [Finished]
-        assert "a listener failed on Observed" in caplog.text
+        assert "A hook failed on Observed" in caplog.text
         late: list[Finished] = []
         job.on(Finished, late.append)
         job.on(Observed, fail)
@@ -263,7 +263,7 @@ async def test_listeners_hear_what_they_asked_for(caplog: pytest.LogCaptureFixtu
 
         caplog.clear()
         job.on(Finished, fail_late)
-        assert "a listener failed on Finished" in caplog.text
+        assert "A hook failed on Finished" in caplog.text
 
 
 async def test_a_coroutine_function_is_no_listener(client: cmsapi.Client, sandbox: Sandbox) -> None:
