@@ -15,7 +15,7 @@ import concurrent.futures
 import contextvars
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
@@ -110,18 +110,14 @@ class LoopThread:
             started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]
             started = concurrent.futures.Future()
             # A process may end without closing its clients: the end of the interpreter must not wait for the thread.
-            self._thread = threading.Thread(target=self._live, args=(started,), name="cmsapi", daemon=True)
+            self._thread = threading.Thread(target=self.run, args=(_live(started),), name="cmsapi", daemon=True)
             self._thread.start()
             self._loop, self._stopped = started.result()
         return self._loop
 
-    def _live(self, started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
-        with asyncio.Runner(loop_factory=self.new_loop) as runner:
-            runner.run(_until_stopped(started))
-
-    def new_loop(self) -> asyncio.AbstractEventLoop:
-        """Make the loop of the thread; in a test with `virtual_time` it is one whose waits take no time."""
-        return asyncio.new_event_loop()
+    def run(self, main: Coroutine[Any, Any, None]) -> None:
+        """Run the loop of the thread; tests with `virtual_time` put another one here, whose waits take no time."""
+        asyncio.run(main)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function on the loop, wait until its coroutine has ended, and return the result.
@@ -190,7 +186,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def _until_stopped(started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+async def _live(started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
     """Keep a loop running until an event is set."""
     stopped = asyncio.Event()
     started.set_result((asyncio.get_running_loop(), stopped))

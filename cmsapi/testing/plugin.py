@@ -70,9 +70,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
     if item.get_closest_marker("virtual_time") is None:
         return (yield)
     from cmsapi.blocking.thread import LoopThread
-    from cmsapi.testing.virtual import VirtualLoop
+    from cmsapi.testing.virtual import run_virtually
 
-    with mock.patch.object(LoopThread, "new_loop", lambda thread: VirtualLoop(thread)):
+    with mock.patch.object(LoopThread, "run", run_virtually):
         return (yield)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections.abc import Coroutine
+from typing import Any
 
 from cmsapi.blocking.thread import LoopThread
 
@@ -28,17 +30,23 @@ class _Skipping(selectors.DefaultSelector):
         return ready
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """Run the event loop of a blocking client in virtual time, in place of `LoopThread.new_loop`.
-
-    Args:
-        thread: The thread of the loop.
-    """
+class _VirtualLoop(asyncio.SelectorEventLoop):
+    """Count the waits that were skipped as time."""
 
     def __init__(self, thread: LoopThread) -> None:
         self._skipping = _Skipping(thread)
         super().__init__(self._skipping)
 
     def time(self) -> float:
-        """Return the time of the loop: real time and the waits that were skipped."""
         return super().time() + self._skipping.skipped
+
+
+def run_virtually(thread: LoopThread, main: Coroutine[Any, Any, None]) -> None:
+    """Run the loop of a thread in virtual time, in place of `LoopThread.run`.
+
+    Args:
+        thread: The thread.
+        main: What runs on the loop.
+    """
+    with asyncio.Runner(loop_factory=lambda: _VirtualLoop(thread)) as runner:
+        runner.run(main)
