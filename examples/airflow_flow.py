@@ -44,7 +44,7 @@ class JobFinished(BaseTrigger):
         """Wait for the end of the job, and tell it."""
         async with cmsapi.Client(state=self.state, **SETTINGS) as client:
             try:
-                keyword = await client.jobs.attach(self.token)
+                keyword = await client.jobs.attach(self.token, "keyword_analysis")
             except cmsapi.JobError as error:
                 yield TriggerEvent({"error": str(error)})
             else:

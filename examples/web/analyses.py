@@ -35,10 +35,9 @@ async def read(client: cmsapi.Client, token: str, wait: float, stopping: asyncio
         wait: Seconds to wait for the end. All waiters of one job share its polls.
         stopping: Ends the wait when the process is asked to stop.
     """
-    if client.jobs.attach(token).kind != "keyword_analysis":
-        raise cmsapi.ArgumentError("The token is not one of an analysis.", parameter="token")
+    job = client.jobs.attach(token, "keyword_analysis")
     if wait > 0:
-        either = [asyncio.create_task(client.jobs.attach(token).wait()), asyncio.create_task(stopping.wait())]
+        either = [asyncio.create_task(job.wait()), asyncio.create_task(stopping.wait())]
         try:
             await asyncio.wait(either, timeout=min(wait, LONGEST_WAIT), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -49,7 +48,7 @@ async def read(client: cmsapi.Client, token: str, wait: float, stopping: asyncio
     answer = {"token": token, **status.to_dict()}
     if status.done:
         try:
-            answer["result"] = cmsapi.to_dict(await client.jobs.attach(token))
+            answer["result"] = cmsapi.to_dict(await job)
         except cmsapi.JobError as error:
             answer["error"] = str(error)
     return answer

@@ -103,6 +103,14 @@ def test_the_reference_shows_every_class_at_work() -> None:
     assert missing == UNSHOWN
 
 
+def test_pages_attach_jobs_with_their_kind() -> None:
+    """Without the kind the result is `Any` to a type checker."""
+    texts = [path.read_text() for path in (*PAGES, *PROGRAMS)]
+    untyped = [call for text in texts for call in re.findall(r"jobs\.attach\([^,()]*\)", text)]
+    # The page on errors shows what is no token.
+    assert untyped == ['jobs.attach("no token")']
+
+
 def test_every_command_of_the_documentation_exists() -> None:
     """`make something` names a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
