@@ -24,6 +24,8 @@ _PROXY_ANSWERS = {
     403: "It does not allow this host: ask its operators.",
     407: "It asks for credentials: proxy='http://user:password@host:port'.",
 }
+# How aioresponses, which tests use, refuses a request for which no answer was added.
+_UNMATCHED = "Connection refused: "
 # aiohttp's own class hides which of Python's it was.
 _CLOSED = (errno.ECONNRESET, errno.EPIPE)
 _ERRNO: dict[int | None, _Reason] = {
@@ -96,6 +98,9 @@ def _reason(error: BaseException, setting: str, scheme: str) -> _Reason:
         silent = " A server that speaks plain HTTP does not answer TLS either." if scheme == "https" else ""
         advice = f"Check {setting}, firewalls and the network; `Timeouts(connect=)` is how long to wait.{silent}"
         return "it does not answer", advice
+    if type(inner).__name__ == "ClientConnectionError" and str(inner).startswith(_UNMATCHED):
+        advice = "Compare method, path and query with those of the mocks; without repeat=True a mock answers once."
+        return f"{str(inner).removeprefix(_UNMATCHED)} may match no mock of aioresponses", advice
     number, text = getattr(inner, "errno", None), getattr(inner, "strerror", None)
     if isinstance(inner, ConnectionError) or number in _CLOSED or "Disconnected" in type(error).__name__:
         asks = " and which TLS versions and client certificates it asks for" if scheme == "https" else ""

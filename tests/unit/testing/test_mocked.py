@@ -53,8 +53,9 @@ async def test_a_mocked_launch_whose_answer_is_lost_is_sent_once(lost: Exception
 
 
 async def test_a_request_without_a_mocked_answer_was_not_sent() -> None:
-    """What was forgotten in a test is no lost answer."""
+    """What was forgotten in a test is no lost answer, and the error names the request and the mocks."""
     with mocked_aiohttp():
         async with cmsapi.Client("sk_test", base_url="https://api.example.com") as client:
-            with pytest.raises(cmsapi.NotSentError):
+            said = r"GET https://api\.example\.com/v1/me may match no mock of aioresponses\. Nothing was sent"
+            with pytest.raises(cmsapi.NotSentError, match=said):
                 await client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1)).me()
