@@ -30,7 +30,7 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
         )
     charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
     found, stays = evidence.get("found"), evidence.get("open")
-    told = "" if found is None else f" What was found: {markup.plain(str(found))}."
+    told = "" if found is None else f" What was found: {markup.plain(in_a_sentence(found))}."
     ways = (
         f"As for the rest, {stays}."
         if stays
@@ -44,6 +44,11 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
         target=target,
         evidence=evidence,
     )
+
+
+def in_a_sentence(said: object) -> str:
+    """Return what an error says first, without its full stop, for a sentence that goes on after it."""
+    return str(said).partition("\n")[0].rstrip(".")
 
 
 def sent_times(entry: Entry) -> int:

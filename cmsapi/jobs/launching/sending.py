@@ -29,7 +29,7 @@ from cmsapi.errors import (
     ServerError,
     StateError,
 )
-from cmsapi.jobs.errors import sent_times
+from cmsapi.jobs.errors import in_a_sentence, sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, job_before
 from cmsapi.jobs.launching.books import Books
@@ -273,7 +273,7 @@ class Sender:
             request = launch.request
             raise JobError(
                 f"The {request} was sent and got no usable answer "
-                f"({launch.said.splitlines()[0]}). It was found out that nothing was launched or charged. It is not "
+                f"({in_a_sentence(launch.said)}). It was found out that nothing was launched or charged. It is not "
                 "sent again by itself; launch it again if it is still needed."
             ) from cause
         return None

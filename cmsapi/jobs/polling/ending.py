@@ -25,6 +25,7 @@ from cmsapi.errors import (
     UnauthorizedError,
     UnknownJobStateError,
 )
+from cmsapi.jobs.errors import in_a_sentence
 from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
@@ -104,8 +105,8 @@ def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> 
         return None
     lasted = f"{now - lasting.since:.0f} s"
     if doubt is not Doubt.GONE:
-        said = str(error).partition("\n")[0]
-        why = f"its polls keep failing, for {lasted} by now; the last one with {type(error).__name__}: {said}"
+        last = f"{type(error).__name__}: {in_a_sentence(error)}"
+        why = f"its polls keep failing, for {lasted} by now; the last one with {last}"
         return _unknown(job, why, cause=error)
     job.history.enter(Phase.VANISHED, now)
     return _without_result(

@@ -37,6 +37,19 @@ class Refusing:
         return await self.sandbox.transport.send(request)
 
 
+@attrs.define
+class Unreachable:
+    """Carry what launches to a sandbox, and refuse its reads with what a transport without a network says."""
+
+    sandbox: cmsapi.sandbox.Sandbox
+
+    async def send(self, request: Request) -> Response:
+        """Carry one request, or refuse it."""
+        if request.method == "GET" and "/v1/keywords/" in request.url:
+            raise cmsapi.NotSentError("No connection. Check the network.")
+        return await self.sandbox.transport.send(request)
+
+
 @pytest.mark.parametrize("status", [301, 304, 400, 402, 405, 409, 418, 422, 451])
 async def test_refused_polls_end_a_job(status: int) -> None:
     """Polls that the service refuses for a minute end the job; the error has the last answer, and the token works."""
@@ -72,6 +85,19 @@ async def test_an_outage_ends_a_job_after_its_time(status: int) -> None:
         with pytest.raises(cmsapi.UnknownJobStateError, match="keep failing"):
             await soon
         assert 120 <= soon.status.elapsed <= 250
+
+
+async def test_an_error_inside_an_error_ends_its_sentence_once() -> None:
+    """What polls fail with ends with a full stop, and the sentence around it adds none."""
+    sandbox = box(30.0)
+    unreachable = Unreachable(sandbox)
+    async with client_of(sandbox, transport=unreachable, polling=PollPolicy(outage_timeout=120)) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        with pytest.raises(
+            cmsapi.UnknownJobStateError, match="Check the network. Check it in the application"
+        ) as caught:
+            await job
+    assert ".." not in str(caught.value)
 
 
 @pytest.mark.parametrize(("status", "longest"), [(404, 150), (409, 150), (500, HOUR + 200)])
