@@ -323,7 +323,8 @@ class Fanout(Context, Iteration[Outcome[I, R]], Generic[I, R], of=AsyncFanout):
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more jobs are launched; the launched ones continue.
+        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        returns these outcomes, too.
         """
         return self._call("to_pandas")
 
@@ -374,7 +375,8 @@ class AsCompleted(Context, Iteration[Outcome[str, R]], Generic[R], of=AsyncAsCom
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more jobs are launched; the launched ones continue.
+        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        returns these outcomes, too.
         """
         return self._call("to_pandas")
 
@@ -414,7 +416,8 @@ class BatchOutcomes(Iteration[Outcome[I, R]], Generic[I, R], of=AsyncBatchOutcom
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more jobs are launched; the launched ones continue.
+        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        returns these outcomes, too.
         """
         return self._call("to_pandas")
 

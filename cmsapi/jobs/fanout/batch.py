@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -48,23 +49,68 @@ _LONGEST_KEY = 500
 class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
     """Give the outcomes of a batch; an async iterator, made by `Batch.map`."""
 
-    def __init__(self, outcomes: AsyncGenerator[Outcome[I, R], None], tracker: Tracker) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Awaitable[Fanout[str, R]]],
+        end: Callable[[], Awaitable[None]],
+        stop: Callable[[], Awaitable[None]],
+        items: Mapping[str, I],
+        tracker: Tracker,
+    ) -> None:
         super().__init__(tracker)
-        self._outcomes = outcomes
+        self._begin = begin
+        self._end = end
+        self._stop = stop
+        self._items = items
+        # The outcomes of its keys; None before the run has begun.
+        self._fan_out: Fanout[str, R] | None = None
+        self._over = False
+        # One task at a time begins or ends the run.
+        self._turning = asyncio.Lock()
+        # Those that were taken for a frame that was interrupted.
+        self._given_back: deque[Outcome[I, R]] = deque()
 
     async def __anext__(self) -> Outcome[I, R]:
-        return await anext(self._outcomes)
+        if self._given_back:
+            return self._given_back.popleft()
+        async with self._turning:
+            if self._fan_out is None:
+                if self._over:
+                    raise StopAsyncIteration
+                self._fan_out = await self._begin()
+        try:
+            made: Any = await anext(self._fan_out)
+        except StopAsyncIteration:
+            async with self._turning:
+                if not self._over:
+                    await self._end()
+                    self._over = True
+            raise
+        except Exception:
+            await self.aclose()
+            raise
+        outcome: Outcome[I, R] = attrs.evolve(made, item=self._items[made.item])
+        return outcome
 
     async def aclose(self) -> None:
         """End the iteration; launched jobs continue."""
-        await self._outcomes.aclose()
+        self._over = True
+        if self._fan_out is not None:
+            await self._fan_out.aclose()
+        self._tracker.close()
+        await self._stop()
 
     async def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more jobs are launched; the launched ones continue.
+        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        returns these outcomes, too.
         """
-        return await collected(self, self.aclose)
+        return await collected(self, self._give_back)
+
+    def _give_back(self, taken: Iterable[Outcome[I, R]]) -> None:
+        self._given_back.extend(taken)
+        self._tracker.wanted.clear()
 
 
 class Batch(Unpicklable):
@@ -83,9 +129,8 @@ class Batch(Unpicklable):
         self._journal: LaunchJournal = poller.journal
         self._ends = BatchEnds(self.name, poller)
         self._keys: tuple[str, ...] = ()
-        self._open: list[Fanout[Any, Any]] = []
+        self._open: list[BatchOutcomes[Any, Any]] = []
         self._tracker: Tracker | None = None
-        self._runs: list[BatchRun] = []
         # What the state had of it when it was last asked.
         self._read_progress = Progress()
 
@@ -102,14 +147,11 @@ class Batch(Unpicklable):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop launching; launched jobs continue, and the next run waits for them."""
-        for fan_out in self._open:
-            await fan_out.aclose()
+        for outcomes in self._open:
+            await outcomes.aclose()
         self._open.clear()
         await self._journal.flush()
         await self._ends.restore_lost()
-        for run in self._runs:
-            await run.stop()
-        self._runs.clear()
 
     # What is known
 
@@ -272,13 +314,14 @@ class Batch(Unpicklable):
             several("items", items)
         keyed: dict[str, I] = {}
         tracker = self._tracker = tracker_of(items, self._poller)
+        work = BatchRun(self.name, self._journal, tracker)
 
-        async def run() -> AsyncGenerator[Outcome[I, R]]:
-            keyed.update(await _keyed(items, text_of_item if key is str else key))
+        async def begin() -> Fanout[str, R]:
+            if not keyed:
+                keyed.update(await _keyed(items, text_of_item if key is str else key))
             ends = self._ends
             await ends.read()
-            work = BatchRun(self.name, self._journal, tracker)
-            self._runs.append(work)
+            self._open.append(outcomes)
             await work.begin(keyed, ends.entries.values(), self._poller.tasks)
             self._keys, ends.checked = tuple(keyed), False
             known = {name for name in keyed if name in ends.entries}
@@ -298,7 +341,7 @@ class Batch(Unpicklable):
                 work.note(outcome)
                 await ends.keep(outcome)
 
-            fan_out = Fanout(
+            return Fanout(
                 launch_or_read,
                 order,
                 self._poller,
@@ -312,23 +355,18 @@ class Batch(Unpicklable):
                 tracker=tracker,
                 earlier=to_read,
             )
-            self._open.append(fan_out)
-            try:
-                async for outcome in fan_out:
-                    made: Any = outcome
-                    yield attrs.evolve(made, item=keyed[outcome.item])
-                tracker.close()
-                if self.unfinished:
-                    # Another process that runs the same batch may have ended them.
-                    await ends.read()
-                else:
-                    await ends.restore_lost()
-                await work.end(on_done)
-            finally:
-                tracker.close()
-                await work.stop()
 
-        return BatchOutcomes(run(), tracker)
+        async def end() -> None:
+            tracker.close()
+            if self.unfinished:
+                # Another process that runs the same batch may have ended them.
+                await self._ends.read()
+            else:
+                await self._ends.restore_lost()
+            await work.end(on_done)
+
+        outcomes = BatchOutcomes(begin, end, work.stop, keyed, tracker)
+        return outcomes
 
 
 def text_of_item(item: object) -> str:

@@ -47,6 +47,8 @@ class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
     def __init__(self, tracker: Tracker, *, ordered: bool = False) -> None:
         super().__init__(tracker)
         self._outcomes: deque[Outcome[I, R]] = deque()
+        # Those that were taken for a frame that was interrupted.
+        self._given_back: deque[Outcome[I, R]] = deque()
         # Where outcomes come in order: those that wait for the outcomes of earlier items, and whose turn it is.
         self._ordered = ordered
         self._early: dict[int, Outcome[I, R]] = {}
@@ -74,11 +76,22 @@ class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
     async def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more jobs are launched; the launched ones continue.
+        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        returns these outcomes, too.
         """
-        return await collected(self, self.aclose)
+        return await collected(self, self._give_back)
+
+    def _give_back(self, taken: Iterable[Outcome[I, R]]) -> None:
+        self._given_back.extend(taken)
+        self._tracker.wanted.clear()
 
     async def __anext__(self) -> Outcome[I, R]:
+        if self._given_back:
+            return self._given_back.popleft()
+        self._tracker.wanted.set()
+        return await self._take()
+
+    async def _take(self) -> Outcome[I, R]:
         # Several iterations may wait at once, so that each checks again after a change.
         while not self._outcomes:
             if self._ended:
@@ -178,14 +191,15 @@ class Fanout(OutcomeStream[I, R]):
         """The jobs that were launched and are not finished, in the order of their launches."""
         return list(self._launched)
 
-    async def __anext__(self) -> Outcome[I, R]:
+    async def _take(self) -> Outcome[I, R]:
         if self._feeder is None and not self._closed:
             self._feeder = self._poller.tasks.start(self._feed())
             self._tracker.tell_program()
-        outcome = await super().__anext__()
+        outcome = await super()._take()
         self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
+            self._failure = outcome.error
             outcome.error.add_note(f"It was item {outcome.item!r}; {len(self._launched)} launched jobs continue.")
             raise outcome.error
         return outcome
@@ -230,6 +244,7 @@ class Fanout(OutcomeStream[I, R]):
                     await self._slots.acquire()
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
+                    await self._tracker.wanted.wait()
                     self._check_open()
                     if earlier or await self._credits.reserve(self._launch_queue):
                         tasks.create_task(self._run_one(item, place, earlier=earlier))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable
 from typing import Any
 
 from cmsapi.display.frames import DataFrame, frame, load_pandas, table
@@ -37,19 +37,21 @@ def to_pandas(items: Iterable[Any]) -> DataFrame:
     return _of_outcomes(rows) if rows and all(hasattr(row, "earlier") for row in rows) else frame(rows)
 
 
-async def collected(outcomes: AsyncIterable[Any], close: Callable[[], Awaitable[None]]) -> DataFrame:
-    """Wait for all outcomes, and return them as a frame; an interruption closes them.
+async def collected(outcomes: AsyncIterable[Any], give_back: Callable[[list[Any]], None]) -> DataFrame:
+    """Wait for all outcomes, and return them as a frame.
 
     Args:
         outcomes: The outcomes.
-        close: Ends the iteration, so that no more jobs are launched; launched ones continue.
+        give_back: Has the next iteration give outcomes again, which an interruption would lose.
     """
     # Before a launch: it may be missing.
     load_pandas()
+    rows = []
     try:
-        rows = [outcome async for outcome in outcomes]
+        async for outcome in outcomes:
+            rows.append(outcome)  # noqa: PERF401  a comprehension would lose them
     except BaseException:
-        await close()
+        give_back(rows)
         raise
     return _of_outcomes(rows)
 

@@ -89,6 +89,8 @@ class Tracker:
         #: Items whose results are still to be read again.
         self.to_read: int = 0
         self.stopped: bool = False
+        #: Set while launches may begin: not from an interruption on, until outcomes are asked for again.
+        self.wanted: asyncio.Event = asyncio.Event()
         #: What its jobs have in common; None before the first job.
         self.load_key: LoadKey | None = None
         #: The launches that the scheduler knows of already.

@@ -183,6 +183,54 @@ async def test_an_interrupted_frame_launches_no_more() -> None:
 
 
 @pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("way", "stops"), [("map", (0.0, 0.5, 100.0, 20.0)), ("batch", (0.0, 0.5, 100.0, 20.0)), ("as_completed", (45.0,))]
+)
+async def test_an_interrupted_frame_goes_on(way: str, stops: tuple[float, ...]) -> None:
+    """The cell that is run again has all outcomes, those from before the stop button too, and each is paid once."""
+    sandbox = Sandbox(keywords=24, durations=Fixed(60))
+    async with client_of(sandbox) as client:
+        ids = sandbox.keyword_ids
+        outcomes: Any
+        if way == "as_completed":
+            jobs = [await client.keywords.analyze(each) for each in ids[:12]]
+            await asyncio.sleep(30)
+            outcomes = client.jobs.as_completed([*jobs, *[await client.keywords.analyze(each) for each in ids[12:]]])
+        else:
+            fan_outs = client.jobs if way == "map" else client.jobs.batch("nightly")
+            outcomes = fan_outs.map(client.keywords.analyze, iter(ids), in_flight=3)
+        for seconds in stops:
+            waiting = asyncio.create_task(outcomes.to_pandas())
+            await asyncio.sleep(seconds)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            launched = len(sandbox.ledger.launches())
+            await asyncio.sleep(300)
+            # Those that had begun are sent.
+            assert len(sandbox.ledger.launches()) <= launched + 3
+        one = await anext(outcomes)
+        frame = await outcomes.to_pandas()
+    assert sorted([one.item, *frame["item"]]) == sorted(ids)
+    assert frame["ok"].all()
+    assert len(sandbox.ledger.launches()) == 24
+    assert outcomes.progress.done
+
+
+@pytest.mark.looptime
+async def test_the_frame_of_what_an_error_has_ended_is_no_part_of_it() -> None:
+    """With `errors="raise"` the cell that is run again raises again, and the outcomes can still be taken."""
+    sandbox = Sandbox(durations=Fixed(5.0))
+    async with client_of(sandbox) as client:
+        ids = [*sandbox.keyword_ids[:2], "kwd_none"]
+        outcomes = client.jobs.map(client.keywords.analyze, ids, in_flight=1, errors="raise")
+        for _ in range(2):
+            with pytest.raises(cmsapi.NotFoundError):
+                await outcomes.to_pandas()
+        assert [(await anext(outcomes)).item for _ in range(2)] == ids[:2]
+
+
+@pytest.mark.looptime
 async def test_outcomes_with_other_values() -> None:
     """A search has its record and its ideas, an article its generation; a list of outcomes gives the same frame."""
     sandbox = Sandbox(durations=Fixed(5.0))

@@ -68,6 +68,23 @@ async def test_a_run_that_is_left_is_continued() -> None:
     assert len(sandbox.ledger.launches()) == 6
 
 
+async def test_a_wait_that_is_cancelled_does_not_end_a_batch() -> None:
+    """Whoever asks again gets the outcomes, also when the wait was cancelled before the first launch."""
+    sandbox = box(60.0)
+    items = sandbox.keyword_ids[:3]
+    told: list[cmsapi.BatchStatus] = []
+    async with client_of(sandbox) as client, client.jobs.batch("nightly") as batch:
+        outcomes = batch.map(client.keywords.analyze, items, on_done=told.append)
+        for seconds in (0.0, 10.0):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await anext(outcomes)
+        assert sorted([outcome.item async for outcome in outcomes]) == sorted(items)
+        assert [outcome async for outcome in outcomes] == []
+    assert [status.done for status in told] == [True]
+    assert len(sandbox.ledger.launches()) == 3
+
+
 async def test_leaving_a_batch_early_leaves_nothing_behind() -> None:
     """Breaking out of the loop stops the launching; what runs goes on."""
     sandbox = box(30.0)
