@@ -11,7 +11,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.journal.batch_records import BatchRecord
-from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.journal.journal import DECIDING, LaunchJournal
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import in_json
 from cmsapi.state.entry import Entry, EntryStatus
@@ -33,7 +33,8 @@ class BatchStatus:
         began_at: When its first run began; None when no run is known.
         worked_at: When a process last worked on it, at most five seconds ago while one does; None as for `began_at`.
         done_at: When each item had ended; None before. An item that was refused for itself has ended, without a job;
-            one that was not launched because the state, the credits or the requests were not there has not.
+            one that was not launched because the state, the credits or the requests were not there has not, nor has an
+            article whose `on_review` failed before it decided.
         processes: How many runs work on it now.
     """
 
@@ -146,8 +147,8 @@ def paid(entries: Iterable[Entry]) -> int:
 def _counts(name: str, record: BatchRecord, outcomes: Sequence[Entry], entries: Iterable[Entry]) -> dict[str, int]:
     ended = {entry.item for entry in outcomes}
     with_job = [each for each in entries if each.batch == name and each.status in _WITH_JOB and each.item not in ended]
-    # The job of an item ends for its caller when its article waits for a decision.
-    reviews = sum(entry.status == EntryStatus.REVIEW for entry in with_job)
+    # The job of an item ends for its caller when its article waits for a decision, unless `on_review` was to decide.
+    reviews = sum(entry.status == EntryStatus.REVIEW and DECIDING not in entry.facts for entry in with_job)
     return {
         "finished": len(ended) + reviews + record.refused,
         "running": len(with_job) - reviews,

@@ -43,7 +43,7 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
-#: The fact of a running generation whose article waits for a decision, which `on_review` has been asked for.
+#: The fact of a generation whose article waits for a decision that `on_review` was asked for, and has not made.
 DECIDING = "deciding"
 
 # The document of an account that names its journal, for those who must not ask the service.
@@ -295,11 +295,13 @@ class LaunchJournal:
         """Note that `on_review` is asked for the decision on an article; it is written in a moment."""
         self._later_if_held(record, lambda: self.write(record, facts={**record.entry.facts, DECIDING: True}))
 
-    def record_review(self, record: Record) -> None:
+    def record_review(self, record: Record, *, hook_failed: bool = False) -> None:
         """Note that an article waits for its decision, and release its entry; it is written in a moment."""
 
         async def note() -> None:
-            await self.write(record, status=EntryStatus.REVIEW)
+            # The next run asks a hook that has failed again.
+            facts = {name: fact for name, fact in record.entry.facts.items() if hook_failed or name != DECIDING}
+            await self.write(record, status=EntryStatus.REVIEW, facts=facts)
             await self.leases.release(record)
 
         self._later_if_held(record, note)

@@ -142,7 +142,7 @@ class JobRegistry:
         if phase is not Phase.REVIEW:
             self.journal.record_end(record, job.final_status, review.decision if review is not None else None)
             return
-        self.journal.record_review(record)
+        self.journal.record_review(record, hook_failed=review is None)
         if review is not None:
             review.on_decided = partial(self.journal.record_end, record, EntryStatus.SUCCEEDED)
 

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.jobs import Job
+from cmsapi.jobs import GenerationReview, Job
 from cmsapi.sandbox import Fault, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
@@ -265,6 +265,36 @@ async def test_a_batch_is_not_done_while_items_only_could_not_be_sent() -> None:
         assert counts(await batch.refresh()) == (6, 6, 0, 0, 0, 0, 6)
     assert len(called) == 1
     assert len(sandbox.ledger.launches()) == 6
+
+
+async def test_a_batch_is_not_done_while_a_failed_hook_has_not_decided() -> None:
+    """An article whose `on_review` raised waits for its decision; the run that decides it is the end of the batch."""
+    sandbox = box(30.0)
+    told: list[cmsapi.BatchStatus] = []
+
+    async def generate(client: cmsapi.Client, hook: Any) -> cmsapi.BatchStatus:
+        async def launch(content_id: str) -> Job[Any]:
+            return await client.contents.generate(content_id, on_review=hook)
+
+        async with client.jobs.batch("articles") as batch:
+            async for _ in batch.map(launch, sandbox.content_ids[:3], on_done=told.append):
+                pass
+            return await batch.refresh()
+
+    def fail(review: GenerationReview) -> str:
+        if review.content_id != sandbox.content_ids[0]:
+            raise OSError("no judge")
+        return "confirm"
+
+    async with client_of(sandbox) as client:
+        status = await generate(client, fail)
+        assert counts(status) == (3, 1, 2, 0, 0, 0, 3)
+        assert (status.done, status.progress.done, told) == (False, False, [])
+        assert len((await client.jobs.overview()).reviews) == 2
+    async with client_of(sandbox) as client:
+        status = await generate(client, lambda review: "leave")
+        assert (counts(status), status.done, len(told)) == ((3, 3, 0, 0, 0, 0, 3), True, 1)
+    assert len(sandbox.ledger.launches()) == 3
 
 
 async def test_a_batch_of_no_items_is_done() -> None:
