@@ -95,7 +95,8 @@ class BatchRun:
         await journal.batches.list_name(journal.scope, self._name, there=True)
         record = await journal.batches.change(journal.scope, self._name, begin)
         if record is not None:
-            self._tracker.count_earlier(record.credits + paid([*outcomes, *mine]), record.requests)
+            paid_for = [str(entry.item) for entry in mine if paid([entry])]
+            self._tracker.count_earlier(record.credits + paid(outcomes) + len(paid_for), record.requests, paid_for)
         self._written_requests = self._sent = self._tracker.requests
         self._writing = tasks.start(self._write())
 

@@ -358,7 +358,7 @@ class Fanout(OutcomeStream[I, R]):
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
-            self._tracker.credits += purpose.taken - purpose.unspent
+            self._tracker.pay(item, purpose.taken - purpose.unspent)
             self._credits.give_back(purpose.unspent)
             await self._credits.note_failure(sys.exception())
 

@@ -17,6 +17,7 @@ from cmsapi.api.arguments import seconds, within
 from cmsapi.display import live, markup
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.fanout import drawing
+from cmsapi.jobs.fanout.batch_status import paid
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
 from cmsapi.jobs.job import Job
@@ -25,7 +26,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.scheduling.outlook import remaining
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import LoadKey
+from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.observability.job_events import ProgressChanged
 from cmsapi.transport.call import REQUEST_COUNT, RequestCount
 from cmsapi.unpicklable import Unpicklable
@@ -86,6 +87,8 @@ class Tracker:
         self.earlier: int = 0
         self.credits: int = 0
         self.earlier_credits: int = 0
+        # Items of the batch that are open or were launched by this run, and whose credits are counted.
+        self._paid_for: set[str] = set()
         #: Items whose results are still to be read again.
         self.to_read: int = 0
         self.stopped: bool = False
@@ -115,11 +118,24 @@ class Tracker:
         """Note the items of a batch by their keys, and the order in which they are taken."""
         self._batch, self._items, self._pending, self.total = name, items, order, len(items)
 
-    def count_earlier(self, credits: int, requests: int) -> None:  # noqa: A002  the word that users know
-        """Count what earlier runs of the batch have cost."""
+    def count_earlier(self, credits: int, requests: int, paid_for: Iterable[str]) -> None:  # noqa: A002  the word that users know
+        """Count what earlier runs of the batch have cost, for these of its open items among others."""
         self.credits += credits
         self.earlier_credits += credits
         self._requests.sent += requests
+        self._paid_for.update(paid_for)
+
+    def pay(self, item: Any, credits: int) -> None:  # noqa: A002  the word that users know
+        """Count what the launch of an item has cost this run."""
+        self.credits += credits
+        if credits and self._batch is not None:
+            self._paid_for.add(item)
+
+    def _count_found(self, item: str, job: TrackedJob) -> None:
+        """Count what another run has paid for an item of the batch, if that was not known: its answer was lost."""
+        entry = None if job.record is None else job.record.entry
+        if entry is not None and (entry.batch, entry.item) == (self._batch, item) and item not in self._paid_for:
+            self.count_earlier(paid([entry]), 0, [item])
 
     @property
     def requests(self) -> int:
@@ -158,6 +174,8 @@ class Tracker:
     def run(self, tracked: TrackedItem, job: Job[Any]) -> None:
         """Note that an item has a job."""
         tracked.job = job
+        if self._batch is not None:
+            self._count_found(tracked.item, job.tracked)
         self.load_key = job.tracked.load_key
         self._running += 1
         self._active[tracked] = None

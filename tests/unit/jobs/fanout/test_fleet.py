@@ -100,6 +100,22 @@ async def test_credits_are_those_of_all_runs() -> None:
         assert (await batch.refresh()).progress.credits == batch.progress.credits == paid + 1
 
 
+async def test_launches_that_are_found_again_count_once(tmp_path: Path) -> None:
+    """What a run that was cut has paid without an answer is among the credits of the run that finds it."""
+    lost = Fault(match="POST *analyze", drop=True, when="after", times=4)
+    sandbox, state = box(30.0, rules=[lost]), f"sqlite:///{tmp_path}/state.db"
+    items = sandbox.keyword_ids[:10]
+    async with client_of(sandbox, state=state) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(3):
+                await run(client, items)
+    for _ in range(2):
+        async with client_of(sandbox, state=state) as client:
+            batch = await run(client, items)
+            assert batch.progress.credits == (await batch.refresh()).progress.credits == 10
+    assert len(sandbox.ledger.launches()) == 10
+
+
 async def _run_as(client: cmsapi.Client, name: str, items: Any) -> None:
     async with client.jobs.batch(name) as batch:
         async for _ in batch.map(client.keywords.analyze, items):
