@@ -269,9 +269,12 @@ class TrackedJob:
     @property
     def undecided(self) -> bool:
         """Whether it is finished because its article waits for a decision, which was not made yet."""
-        result = self.result
-        decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
-        return self.closed and self.history.phase is Phase.REVIEW and not decided
+        return self.closed and self.history.phase is Phase.REVIEW
+
+    def decided(self, review: GenerationReview) -> None:
+        """Note that its article was decided on."""
+        self.history.enter(Phase.SUCCEEDED, asyncio.get_running_loop().time())
+        self.history.word = str(review.generation.status)
 
     def token(self, base_url: str) -> str:
         """Spell the token that attaches it again."""

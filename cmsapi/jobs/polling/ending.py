@@ -147,8 +147,7 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
         error = raised
     else:
         if review.decision != "leave":
-            job.history.enter(Phase.SUCCEEDED, _now())
-            job.history.word = str(review.generation.status)
+            job.decided(review)
         return End(review)
     if isinstance(error, JobSupersededError):
         job.history.enter(Phase.SUPERSEDED, _now())

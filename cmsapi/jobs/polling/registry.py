@@ -9,7 +9,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 import attrs
 
@@ -128,23 +127,26 @@ class JobRegistry:
     def finished(self, job: TrackedJob) -> None:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
         phase = job.history.phase
-        if phase is not Phase.REVIEW or not job.undecided:
+        if phase is not Phase.REVIEW:
             self.remove(job)
         if phase in _FINAL and not job.history.watched:
             self._finished[job.key] = job
             self._finished.move_to_end(job.key)
             if len(self._finished) > _KEPT:
                 self._finished.popitem(last=False)
-        record = job.record
-        if record is None:
-            return
         review = job.result if isinstance(job.result, GenerationReview) else None
-        if phase is not Phase.REVIEW:
-            self.journal.record_end(record, job.final_status, review.decision if review is not None else None)
+        if phase is Phase.REVIEW and review is not None:
+            review.on_decided = lambda _: self._decided(job, review)
+        if (record := job.record) is None:
             return
-        self.journal.record_review(record, hook_failed=review is None)
-        if review is not None:
-            review.on_decided = partial(self.journal.record_end, record, EntryStatus.SUCCEEDED)
+        if phase is Phase.REVIEW:
+            self.journal.record_review(record, hook_failed=review is None)
+        else:
+            self.journal.record_end(record, job.final_status, review.decision if review is not None else None)
+
+    def _decided(self, job: TrackedJob, review: GenerationReview) -> None:
+        job.decided(review)
+        self.finished(job)
 
 
 def _same(known: TrackedJob, job: TrackedJob) -> bool:

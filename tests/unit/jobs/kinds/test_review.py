@@ -50,6 +50,29 @@ async def test_confirming_applies_the_article() -> None:
         assert decisions(sandbox) == [("confirm_generation", True)]
 
 
+@pytest.mark.parametrize("watched", [False, True])
+async def test_the_status_of_a_job_tells_of_the_decision(watched: bool) -> None:
+    """A job waits for a decision until its review has one; its token, attached again, is of the same job."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        for content_id, action, word in zip(
+            sandbox.content_ids, ("confirm", "cancel"), ("applied", "discarded"), strict=False
+        ):
+            job = await client.contents.generate(content_id)
+            if watched:
+                await job
+                job = client.jobs.watch("generation", content_id)
+            review = await job
+            assert (job.status.phase, job.status.state) == ("review", "review")
+            await asyncio.sleep(5)
+            await getattr(review, action)()
+            assert (job.status.phase, job.status.state, job.done()) == ("succeeded", word, True)
+            assert await job is review
+            if not watched:
+                assert client.jobs.attach(job.token) is job
+            assert await client.jobs.reviews() == []
+
+
 async def test_cancelling_discards_the_article() -> None:
     """`cancel` leaves the content as it was."""
     sandbox = box(10.0)
