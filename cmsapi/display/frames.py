@@ -65,10 +65,10 @@ def frame(items: Iterable[object], of: type[Any] | None = None) -> DataFrame:
         items: attrs objects.
         of: Their class, for the columns of an empty list.
     """
-    return table({"": list(items)}, of)
+    return table({"": list(items)}, {} if of is None else {"": of})
 
 
-def table(parts: Mapping[str, Sequence[object]], of: type[Any] | None = None) -> DataFrame:
+def table(parts: Mapping[str, Sequence[object]], of: Mapping[str, type[Any]]) -> DataFrame:
     """Return a frame of several parts side by side, each with a value for each row.
 
     An attrs object has a column for each field, whose name begins with the name of its part. The fields of an object
@@ -76,12 +76,12 @@ def table(parts: Mapping[str, Sequence[object]], of: type[Any] | None = None) ->
 
     Args:
         parts: The values of each part, None where a row has none.
-        of: The class of the objects of the part without a name.
+        of: The classes of the values of parts, for the columns of a table without rows.
     """
     pandas = load_pandas()
     cells: dict[str, Any] = {}
     for prefix, values in parts.items():
-        for name, column in _columns_of(prefix, values, of if not prefix else None).items():
+        for name, column in _columns_of(prefix, values, of.get(prefix)).items():
             read = [None if value is None else column.read(value) for value in values]
             if not column.optional or any(read):
                 cells[name] = _series(pandas, read, column.dtype)

@@ -66,5 +66,6 @@ def _of_outcomes(outcomes: list[Any]) -> DataFrame:
             "error_message": [None if error is None else str(error) for error in errors],
             "earlier": [outcome.earlier for outcome in outcomes],
             "": [outcome.value for outcome in outcomes],
-        }
+        },
+        {"ok": bool, "earlier": bool},
     )

@@ -249,7 +249,10 @@ async def test_outcomes_with_other_values() -> None:
     assert [len(cell) for cell in ideas["ideas"]] == list(ideas["search_nb_content_ideas"])
     assert set(articles["generation_status"]) == {"review"}
     assert list(articles["content_id"]) == list(articles["item"])
-    assert list(nothing.columns) == ["item", "ok", "error", "error_message", "earlier"]
+    common = ["item", "ok", "error", "error_message", "earlier"]
+    assert list(nothing.columns) == common
+    assert nothing.dtypes.to_dict() == articles[common].dtypes.to_dict()
+    assert nothing[nothing["ok"] & ~nothing["earlier"]].empty
 
 
 @attrs.frozen
