@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,8 @@ _BY_NEED = (
 )
 # Columns that a page has no room for.
 _WIDE = ("polls",)
+# The most characters of a reason.
+_REASON = 120
 # The columns of a plain text, which has no width of its own.
 _PLAIN = ("name", "state", "elapsed", "id")
 
@@ -35,12 +38,13 @@ _COUNTED = {ItemState.REVIEW: ItemState.RUNNING, ItemState.LAUNCHING: ItemState.
 def row_of(job: Job[Any]) -> ItemStatus:
     """Return the row of a job that is no item of a fan-out."""
     phase = job.tracked.history.phase
-    state = ItemState.RUNNING
+    state, error = ItemState.RUNNING, job.exception() if job.done() else None
     if phase is Phase.REVIEW:
         state = ItemState.REVIEW
     elif job.done():
-        state = ItemState.FINISHED if job.exception() is None else ItemState.FAILED
-    return ItemStatus(item=job.target, label=job.name or job.target, state=state, elapsed=job.tracked.elapsed, job=job)
+        state = ItemState.FINISHED if error is None else ItemState.FAILED
+    label, elapsed = job.name or job.target, job.tracked.elapsed
+    return ItemStatus(item=job.target, label=label, state=state, elapsed=elapsed, job=job, error=error)
 
 
 def in_order(rows: Iterable[ItemStatus]) -> list[ItemStatus]:
@@ -57,6 +61,7 @@ def cells(row: ItemStatus) -> Mapping[str, str]:
     return {
         "name": markup.plain(row.label),
         "state": describe_state(row),
+        "reason": "" if row.error is None else _reason(row.error),
         "elapsed": "" if row.elapsed is None else markup.minutes(row.elapsed),
         "expected end": "" if status is None or over else _clock_time(status.eta),
         "next poll": "" if status is None or over else _clock_time(status.next_poll_at) or "none planned",
@@ -74,6 +79,11 @@ def describe_state(row: ItemStatus) -> str:
         return row.state.value
     more = job.tracked.history.word if row.state is ItemState.RUNNING else job.tracked.history.phase.value
     return with_word(row.state.value, more if row.state in (ItemState.RUNNING, ItemState.FAILED) else None)
+
+
+def _reason(error: Exception) -> str:
+    """Return an error in one line that a table has room for; the outcome has all of it."""
+    return markup.plain(textwrap.shorten(f"{type(error).__name__}: {error}", _REASON, placeholder=" …"))
 
 
 def html(title: str, rows: Sequence[ItemStatus], progress: Progress | None = None) -> str:

@@ -39,6 +39,7 @@ class ItemStatus:
         elapsed: Seconds from its launch until now or its end; None before it is launched.
         job: Its job, or None without one. Its `status` has the polls and the expected end.
         earlier: Whether the item ended in an earlier run of a batch.
+        error: Why it has no result, if it has ended without one.
     """
 
     item: Any
@@ -47,6 +48,7 @@ class ItemStatus:
     elapsed: float | None = None
     job: Job[Any] | None = None
     earlier: bool = False
+    error: Exception | None = None
 
 
 @attrs.frozen(kw_only=True, repr=False)

@@ -267,20 +267,15 @@ class Tracker:
     def _ended_row(self, outcome: Outcome[Any, Any], elapsed: float | None) -> ItemStatus:
         state, job = ItemState.FINISHED if outcome.error is None else ItemState.FAILED, outcome.job
         ended = job.tracked.elapsed if job is not None and job.tracked.closed else elapsed
-        return self._row(outcome.item, state, job, ended, earlier=outcome.earlier)
+        row = self._row(outcome.item, state, job, ended)
+        return attrs.evolve(row, earlier=outcome.earlier, error=outcome.error)
 
     def _row(
-        self,
-        taken: Any,
-        state: ItemState,
-        job: Job[Any] | None = None,
-        elapsed: float | None = None,
-        *,
-        earlier: bool = False,
+        self, taken: Any, state: ItemState, job: Job[Any] | None = None, elapsed: float | None = None
     ) -> ItemStatus:
         item = taken if self._batch is None else self._items[taken]
         label = self._label(item, job)
-        return ItemStatus(item=item, label=label, state=state, elapsed=elapsed, job=job, earlier=earlier)
+        return ItemStatus(item=item, label=label, state=state, elapsed=elapsed, job=job)
 
     def _label(self, item: Any, job: Job[Any] | None) -> str:
         """Return what people call an item: the name of its target, else of the item itself."""

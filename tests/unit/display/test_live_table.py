@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -119,6 +120,27 @@ async def test_a_failure_stays_in_the_table() -> None:
         page = outcomes._repr_html_()
     assert page.count(">failed") == 1
     assert "… and 130 more: 130 finished" in page
+
+
+async def test_a_failed_item_says_why() -> None:
+    """Its row has the class and the beginning of the error, whether there was a job or not; other rows have nothing."""
+    sandbox = Sandbox(durations=Fixed(5))
+    ids = [*sandbox.keyword_ids[:2], "kwd_none"]
+    sandbox.set_outcome(ids[0], "failed")
+    client = cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
+    async with client:
+        job, table = await client.keywords.analyze(ids[0]), client.jobs.show()
+        assert table.jobs == (job,)
+        outcomes = client.jobs.map(client.keywords.analyze, ids, in_flight=1)
+        assert ">reason<" not in outcomes._repr_html_()
+        errors = {outcome.item: outcome.error async for outcome in outcomes}
+        page, listed = outcomes._repr_html_(), table._repr_html_()
+    assert {row.item: row.error for row in outcomes.rows()} == errors
+    reasons = re.findall(r"<td[^>]*>(\w+Error: [^<]+)<", page)
+    assert [reason.partition(":")[0] for reason in reasons] == ["NotFoundError", "JobFailedError"]
+    assert ">reason<" in page
+    assert all(len(html.unescape(reason)) <= 120 for reason in reasons)
+    assert "JobFailedError: The keyword_analysis of" in listed
 
 
 async def test_a_shown_job_fills_in(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
