@@ -160,7 +160,7 @@ async def kernel() -> AsyncIterator[Kernel]:
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_stopped_cells_leave_everything_usable(kernel: Kernel) -> None:
-    """After the stop button a job is awaited again, a loop goes on, a batch is run again; nothing is paid twice."""
+    """After the stop button a job is awaited again, loops and frames go on; nothing is paid twice."""
     wait = "print((await job).analysis_status)"
     assert await kernel.run("job = await client.keywords.analyze(box.keyword_ids[0])") == []
     assert await kernel.run(wait, stop_after=0.5) == ["CancelledError"]
@@ -176,7 +176,14 @@ async with client.jobs.batch("nightly") as batch:
 """
     assert await kernel.run(batch, stop_after=0.5) == ["CancelledError"]
     assert await kernel.run(batch) == ["True", "True"]
-    assert await kernel.run("print(len(box.ledger.launches())); await client.aclose()") == ["5"]
+    frame = "print(len(await outcomes.to_pandas()))"
+    for begun in ("jobs", "jobs.batch('october')"):
+        ids = "[5:7]" if begun == "jobs" else "[7:9]"
+        cell = f"outcomes = client.{begun}.map(client.keywords.analyze, box.keyword_ids{ids})"
+        assert await kernel.run(cell) == []
+        assert await kernel.run(frame, stop_after=0.5) == ["CancelledError"]
+        assert await kernel.run(frame) == ["2"]
+    assert await kernel.run("print(len(box.ledger.launches())); await client.aclose()") == ["9"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
