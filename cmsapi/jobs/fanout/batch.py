@@ -51,18 +51,21 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
 
     def __init__(
         self,
-        begin: Callable[[], Awaitable[Fanout[str, R]]],
+        read: Callable[[], asyncio.Task[dict[str, I]]],
+        begin: Callable[[Mapping[str, I]], Awaitable[Fanout[str, R]]],
         end: Callable[[], Awaitable[None]],
         stop: Callable[[], Awaitable[None]],
-        items: Mapping[str, I],
         tracker: Tracker,
     ) -> None:
         super().__init__(tracker)
+        self._read = read
         self._begin = begin
         self._end = end
         self._stop = stop
-        self._items = items
-        # The outcomes of its keys; None before the run has begun.
+        # Reads the items, in a task of its own: an iterator that was cancelled half-way would give no more of them.
+        self._reading: asyncio.Task[dict[str, I]] | None = None
+        self._items: Mapping[str, I] = {}
+        # The outcomes of their keys; None before the run has begun.
         self._fan_out: Fanout[str, R] | None = None
         self._over = False
         # One task at a time begins or ends the run.
@@ -77,7 +80,10 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
             if self._fan_out is None:
                 if self._over:
                     raise StopAsyncIteration
-                self._fan_out = await self._begin()
+                self._reading = self._reading or self._read()
+                await asyncio.wait([self._reading])
+                self._items = self._reading.result()
+                self._fan_out = await self._begin(self._items)
         try:
             made: Any = await anext(self._fan_out)
         except StopAsyncIteration:
@@ -95,6 +101,9 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
     async def aclose(self) -> None:
         """End the iteration; launched jobs continue."""
         self._over = True
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
         if self._fan_out is not None:
             await self._fan_out.aclose()
         self._tracker.close()
@@ -312,16 +321,16 @@ class Batch(Unpicklable):
         optional_seconds("timeout", timeout)
         if not isinstance(items, AsyncIterable):
             several("items", items)
-        keyed: dict[str, I] = {}
         tracker = self._tracker = tracker_of(items, self._poller)
         work = BatchRun(self.name, self._journal, tracker)
 
-        async def begin() -> Fanout[str, R]:
-            if not keyed:
-                keyed.update(await _keyed(items, text_of_item if key is str else key))
+        def read() -> asyncio.Task[dict[str, I]]:
+            self._open.append(outcomes)
+            return asyncio.create_task(_keyed(items, text_of_item if key is str else key))
+
+        async def begin(keyed: Mapping[str, I]) -> Fanout[str, R]:
             ends = self._ends
             await ends.read()
-            self._open.append(outcomes)
             await work.begin(keyed, ends.entries.values(), self._poller.tasks)
             self._keys, ends.checked = tuple(keyed), False
             known = {name for name in keyed if name in ends.entries}
@@ -365,7 +374,7 @@ class Batch(Unpicklable):
                 await self._ends.restore_lost()
             await work.end(on_done)
 
-        outcomes = BatchOutcomes(begin, end, work.stop, keyed, tracker)
+        outcomes = BatchOutcomes(read, begin, end, work.stop, tracker)
         return outcomes
 
 

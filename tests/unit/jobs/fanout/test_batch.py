@@ -85,6 +85,31 @@ async def test_a_wait_that_is_cancelled_does_not_end_a_batch() -> None:
     assert len(sandbox.ledger.launches()) == 3
 
 
+async def test_a_wait_that_is_cancelled_loses_no_item() -> None:
+    """Items that come slowly are read on, so that a batch of half of them is never done; leaving it ends that."""
+    sandbox, given = box(30.0), list[str]()
+
+    async def items() -> AsyncIterator[str]:
+        for keyword_id in sandbox.keyword_ids[:4]:
+            given.append(keyword_id)
+            yield keyword_id
+            await asyncio.sleep(10)
+
+    async with client_of(sandbox) as client, client.jobs.batch("nightly") as batch:
+        outcomes = batch.map(client.keywords.analyze, items())
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(15):
+                    await anext(outcomes)
+        assert len([outcome async for outcome in outcomes]) == 4
+        async with client.jobs.batch("another") as other:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(15):
+                    await anext(other.map(client.keywords.analyze, items()))
+        await asyncio.sleep(100)
+        assert len(given) == 4 + 2
+
+
 async def test_leaving_a_batch_early_leaves_nothing_behind() -> None:
     """Breaking out of the loop stops the launching; what runs goes on."""
     sandbox = box(30.0)
