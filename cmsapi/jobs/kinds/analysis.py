@@ -7,8 +7,9 @@ that is not known by two minutes on this machine's, and is later than the time o
 Without a time to compare with, it counts when a running word was seen since the launch, or the poll came 5 s or more
 after the launch was answered; if an analysis of the same has ended just before, only once it has lasted.
 
-A word with an earlier time is that of an earlier analysis, with two exceptions that count once they have lasted: a
-failure may leave the earlier time in place, and the machine that writes the times may have a clock of its own.
+A word with an earlier time is that of an earlier analysis, with exceptions that count once they have lasted: a failure
+may leave the earlier time in place, the time may be that of the beginning, and the machine that writes the times may
+have a clock of its own.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Analysis(Kind):
         observation, analyzed_at = self.of_word(document.analysis_status, words), document.last_analyzed_at
         if observation.doubt is None and observation.phase is Phase.RUNNING:
             history.earlier = history.earlier or analyzed_at
+            history.undated = history.earlier is None and not document.lacks("lastAnalyzedAt")
         elif observation.finished and not _is_this_analysis(analyzed_at, history, now):
             if _may_be_this_analysis(observation.phase, analyzed_at, history):
                 return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_TIME, observation.phase)
@@ -97,7 +99,7 @@ def _may_be_this_analysis(phase: Phase, analyzed_at: datetime | None, history: J
         return history.again
     if not history.saw_running or history.launched_at is None:
         return False
-    if phase is Phase.FAILED:
+    if phase is Phase.FAILED or history.undated or analyzed_at >= history.launched_at - CLOCK_BLUR:
         return True
     if history.earlier is not None:
         return analyzed_at > history.earlier

@@ -116,6 +116,7 @@ class JobHistory:
         seen: Whether the job itself was seen since its launch, or since the watch began.
         saw_running: Whether it was seen running.
         earlier: The time of an earlier run, as it was shown before the launch or while this one ran, or None.
+        undated: Whether null was shown for that time while this one ran, and no time before.
         lasting: The doubt that the last poll has shown, or None.
         phase: Where the job stands.
         word: The service's own word for that, or None.
@@ -134,6 +135,7 @@ class JobHistory:
     seen: bool = False
     saw_running: bool = False
     earlier: datetime | None = None
+    undated: bool = False
     lasting: Lasting | None = None
     phase: Phase = Phase.RUNNING
     word: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -135,15 +136,28 @@ async def test_a_success_from_before_the_launch_is_never_the_result() -> None:
         assert job.status.elapsed >= 100
 
 
-async def test_a_service_whose_stamps_are_late_is_understood() -> None:
-    """Where the machine that dates analyses is slow, a time later than the one shown while it ran is news."""
-    sandbox = box(20.0, behaviour=Behaviour(stamps_ahead=-90))
+@pytest.mark.parametrize("behind", [90.0, 3 * 3600.0])
+async def test_a_service_whose_stamps_are_late_is_understood(behind: float) -> None:
+    """Where the machine that dates analyses is slow, a time later than the one shown while it ran, or none, is news."""
+    sandbox = box(20.0, behaviour=Behaviour(stamps_ahead=-behind))
     first, never = sandbox.analyzed_keyword_ids[0], sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
         for keyword_id in (first, never):
             job = await client.keywords.analyze(keyword_id)
             assert (await job).analysis_status == "success"
             assert job.status.elapsed <= 31 + 60 + 10
+
+
+async def test_a_time_that_is_that_of_the_launch_counts_when_it_stays() -> None:
+    """Where a service dates an analysis when it begins, its end has the time that was shown while it ran."""
+    sandbox = box(40.0)
+    keyword_id = sandbox.analyzed_keyword_ids[0]
+    launched = sandbox.now() + 1
+    spoil = lagging(keyword_id, lambda: True, lastAnalyzedAt=datetime.fromtimestamp(launched, UTC).isoformat())
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.keywords.analyze(keyword_id)
+        assert (await job).analysis_status == "success"
+        assert 40 + 60 - 1e-6 <= job.status.elapsed <= 40 + 60 + 25
 
 
 async def test_a_failure_that_leaves_the_old_time_counts_when_it_stays() -> None:
