@@ -25,6 +25,7 @@ from cmsapi.errors import (
     JobError,
     LaunchUnknownError,
     LeaseLostError,
+    OutcomeUnknownError,
     OutOfCreditsError,
     ServerError,
     StateError,
@@ -140,6 +141,8 @@ class Sender:
             priority=Priority.LAUNCH,
             before_attempt=partial(self._before_attempt, launch),
             not_executed=partial(self._not_executed, launch),
+            # Where no answer has to be read, a page is still told from one.
+            or_text=kind.answer is None,
         )
         while True:
             launch.attempts += 1
@@ -182,6 +185,10 @@ class Sender:
     async def _taken(self, launch: PendingLaunch, call: Call) -> TrackedJob:
         """Read the answer to a launch that the service has taken, and track its job."""
         kind = launch.request.kind
+        if _is_page(call.document):
+            raise OutcomeUnknownError(
+                "The answer was a page of another server, so that it tells nothing of the launch."
+            )
         if (unusable := _unusable_id(kind, call.document)) is not None:
             await self._reconciler.give_up_unnamed(launch, unusable)
         answered = None if kind.answer is None else _named(self._caller.read(call, kind.answer), kind)
@@ -349,6 +356,11 @@ def _take_first_credit(launch: PendingLaunch) -> None:
             f"the {launch.request} was not sent, and nothing was charged for it. What "
             "is launched goes on."
         )
+
+
+def _is_page(document: object) -> bool:
+    """Tell whether an answer that was read as a text is the page of a proxy or a login, and not the service's."""
+    return isinstance(document, str) and document.lstrip().startswith("<")
 
 
 def _named(answered: Model, kind: Kind) -> Model:

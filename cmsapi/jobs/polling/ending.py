@@ -167,6 +167,8 @@ def _shown(observation: Observation) -> str:
     """Say what the service shows instead of an end."""
     if observation.other_id is not None:
         return f"{observation.other_id}, which is from before the launch"
+    if observation.doubt is Doubt.UNLISTED and observation.state is None:
+        return "no status for it"
     if observation.doubt is Doubt.UNLISTED:
         return f"{observation.state!r}, which is not listed. PollPolicy(words=...) tells what it means"
     return f"{observation.state!r} of an earlier run"

@@ -422,6 +422,30 @@ async def test_an_unreadable_answer(kind: str) -> None:
     assert (posts(sandbox), spent(sandbox)) == (1, 1)
 
 
+@pytest.mark.parametrize("effect", [True, False])
+async def test_a_page_of_another_server_is_a_lost_answer(effect: bool) -> None:
+    """A 200 with HTML says nothing of an analysis: it is found, or sent again because it certainly did not happen."""
+    sandbox = box(80.0)
+    keyword_id = sandbox.keyword_ids[0]
+    pages: list[Request] = []
+
+    class Portal:
+        async def send(self, request: Request) -> Response:
+            if pages or not request.url.endswith(f"{keyword_id}/analyze"):
+                return await sandbox.transport.send(request)
+            pages.append(request)
+            if effect:
+                await sandbox.transport.send(request)
+            return Response(200, {"content-type": "text/html"}, b"\n<!DOCTYPE html><html>Please log in</html>")
+
+    async with client_of(sandbox, transport=Portal()) as client:
+        await rely_on_books(sandbox)
+        job = await client.keywords.analyze(keyword_id)
+        assert asyncio.get_running_loop().time() >= 60
+        assert (await job).analysis_status == "success"
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
+
+
 async def test_an_answer_without_an_identifier() -> None:
     """A 2xx whose document has no identifier is told as unknown, with what was wrong."""
 
