@@ -10,6 +10,7 @@ from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.status import Phase
 from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import JobKey
 
@@ -61,8 +62,9 @@ class ResponseObserver:
         for kind in self._kinds.get(model, ()):
             if path is not None and page is not None and (parent := path.get(kind.list_parameter)) is not None:
                 states = kind.shown(documents[0]) is not Shown.NOTHING
-                listing = Listing(kind, parent, page)
-                self._scheduler.policy.listed(listing, [target for target, _ in named], show_states=states)
+                listing, targets = Listing(kind, parent, page), [target for target, _ in named]
+                running = [target for target, document in named if _runs(kind, document)]
+                self._scheduler.policy.listed(listing, targets, show_states=states, running=running)
             for target, document in named:
                 self._scheduler.show(kind, target, document, sent_at)
 
@@ -74,3 +76,7 @@ class ResponseObserver:
                 if key not in names and len(names) >= MOST_NAMES:
                     del names[next(iter(names))]
                 names[key] = name[:LONGEST_NAME]
+
+
+def _runs(kind: Kind, document: Model) -> bool:
+    return kind.of_word(getattr(document, kind.state_field)).phase is Phase.RUNNING

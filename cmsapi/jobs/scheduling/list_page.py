@@ -12,7 +12,7 @@ import bisect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -29,6 +29,8 @@ _WORTH, _SPARE_WORTH = 60.0, 20.0
 _FEW = 8
 # Whatever is believed, a page is read again when a job on it is older by `max_interval`, or by this part of its age.
 _GROWTH = 0.6
+# A page that shows a job as running so many seconds after its end was seen cannot be relied on.
+_LAG = 60.0
 # The number of reads is estimated from the ends within these spans of seconds.
 _SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)
 
@@ -45,6 +47,7 @@ class ListPage:
         due: When to ask next; infinity while it is being read, and while its job is polled alone.
         reading: Whether it is being read.
         failures: How often in a row it could not be read.
+        ended: When jobs were seen to have ended by polls of their own, by target.
     """
 
     listing: Listing
@@ -54,6 +57,7 @@ class ListPage:
     due: float = math.inf
     reading: bool = False
     failures: int = 0
+    ended: dict[str, float] = attrs.field(factory=dict)
 
     @property
     def shared(self) -> bool:
@@ -64,6 +68,13 @@ class ListPage:
         """Have a job wait for the next read."""
         self.jobs[job] = timing
         self.most = max(self.most, len(self.jobs))
+
+    def lags(self, running: Sequence[str]) -> bool:
+        """Tell whether it shows a job as running whose end was seen long before it was asked for."""
+        seen = [target for target, ended_at in self.ended.items() if self.asked_at - ended_at >= _LAG]
+        for target in seen:
+            del self.ended[target]
+        return any(target in running for target in seen)
 
     def plan(self, now: float, curve: Curve, price: float | None) -> None:
         """Set when to read it next, unless it is being read.

@@ -7,6 +7,8 @@ jobs. So jobs on one page of a list are polled together, as often as `list_page.
 from __future__ import annotations
 
 import itertools
+import logging
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -15,10 +17,15 @@ from cmsapi.jobs.scheduling.list_page import ListPage
 from cmsapi.jobs.timing import Listing, Timing
 from cmsapi.jobs.tracked import JobKey, TrackedJob
 
+logger: logging.Logger = logging.getLogger("cmsapi")
+
 # A page is expected to show ten jobs for the first time, until some were read. A list has to show three, and the pages
 # that follow in a long list as many as is expected at first.
 _EXPECTED, _WORTHWHILE = 10.0, 3.0
 _LARGEST_MEMORY = 50_000
+# What lists show is not specified. So while they show no ends, the oldest job of a page is polled itself: when it is a
+# minute old, and again after two minutes, or as long as it was old then.
+_FIRST_CHECK, _CHECK_EVERY = 60.0, 120.0
 
 
 class Listings:
@@ -36,6 +43,10 @@ class Listings:
         self.pages: dict[Listing, ListPage] = {}
         # Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
         self._show_states: dict[Kind, bool] = {}
+        # The kinds whose lists were seen to lag far behind the jobs themselves.
+        self._lagging: set[Kind] = set()
+        # From when on a job is polled itself again to check the list that shows it.
+        self._check_at: dict[Kind, float] = {}
         # The page that shows a job, as far as it is known.
         self._listing_of: OrderedDict[JobKey, Listing] = OrderedDict()
         # The lists that were read because of a job.
@@ -82,9 +93,47 @@ class Listings:
 
     # What lists show
 
-    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
-        """Learn from a page of a list that was read for any reason, and tell whether that shows anything new."""
+    def to_check(self, listing: Listing) -> TrackedJob | None:
+        """Return a job against which to check what its page has just shown, when it is time for that."""
+        if (page := self.pages.get(listing)) is None:
+            return None
+        job, timing = min(page.jobs.items(), key=lambda each: each[1].started_at)
+        age = page.asked_at - timing.started_at
+        if age < _FIRST_CHECK or page.asked_at < self._check_at.get(listing.kind, -math.inf):
+            return None
+        self._check_at[listing.kind] = page.asked_at + max(_CHECK_EVERY, age)
+        return job
+
+    def saw_end(self, job: TrackedJob, timing: Timing, now: float) -> None:
+        """Note the end of a job: its page has shown it and needs no check for now, or has to show it, too."""
+        if timing.page is not None:
+            self._check_at[job.kind] = now + max(_CHECK_EVERY, now - timing.started_at)
+        elif (listing := self._listing_of.get(job.key)) is not None and listing in self.pages:
+            self.pages[listing].ended[job.target] = now
+
+    def listed(
+        self, listing: Listing, targets: Sequence[str], *, show_states: bool, running: Sequence[str] = ()
+    ) -> bool:
+        """Learn from a page of a list that was read for any reason, and tell whether that shows anything new.
+
+        Args:
+            listing: The page.
+            targets: What it shows.
+            show_states: Whether it shows the states of jobs.
+            running: Those of the targets whose jobs it shows as running.
+        """
         kind, known = listing.kind, self._listing_of
+        if (page := self.pages.get(listing)) is not None and page.lags(running):
+            logger.warning(
+                "the list that %s answers shows jobs as running that have ended: they are polled one by one",
+                kind.list_operation,
+            )
+            self._lagging.add(kind)
+            self._show_states[kind] = False
+            for job, timing in [each for other in self.pages.values() for each in other.jobs.items()]:
+                if job.kind is kind:
+                    self._place(job, timing)
+        show_states = show_states and kind not in self._lagging
         keys = [(kind, target) for target in targets]
         news = show_states and (not self._show_states.get(kind) or any(known.get(key) != listing for key in keys))
         for key in keys:

@@ -34,6 +34,7 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
 #: Why a poll comes that no plan has set.
 EARLY = "a few jobs that are polled early show how long the others take"
+CHECK = "it is asked for itself now and then, because its list may lag behind"
 # Without news a plan is made again when a few early polls may be worth while. A round that found no room for all comes
 # again after longer at most.
 _EXPLORING, _STALE = 2.0, 15.0
@@ -143,6 +144,7 @@ class Policy:
     def saw_end(self, job: TrackedJob, timing: Timing, now: float) -> float | None:
         """Note that a poll found a job finished, and return how late that was on average, where its age tells it."""
         self._count(job, timing, now, finished=True)
+        self.listings.saw_end(job, timing, now)
         if not timing.age_known:
             return None
         timing.age_known = False
@@ -237,9 +239,11 @@ class Policy:
 
     # What lists show
 
-    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
+    def listed(
+        self, listing: Listing, targets: Sequence[str], *, show_states: bool, running: Sequence[str] = ()
+    ) -> None:
         """Learn from a page of a list that was read for any reason: the jobs that it shows are polled together."""
-        if self.listings.listed(listing, targets, show_states=show_states):
+        if self.listings.listed(listing, targets, show_states=show_states, running=running):
             self.replan_soon()
 
     def wants_list(self, job: TrackedJob, parent: str) -> bool:
@@ -249,6 +253,8 @@ class Policy:
     def read(self, listing: Listing, *, failed: bool = False) -> None:
         """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
         self.listings.read(listing, failed=failed)
+        if (job := self.listings.to_check(listing)) is not None and job.timing is not None:
+            self.put_off(job, job.timing, self.listings.pages[listing].asked_at, CHECK)
         self.replan_soon()
 
     # Plans

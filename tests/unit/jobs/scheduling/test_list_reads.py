@@ -207,3 +207,25 @@ async def test_a_list_that_stops_showing_states_loses_no_job() -> None:
     assert sandbox.ledger.count(operation="get_keyword") >= 15
     assert len(reads(sandbox)) <= 7
     assert lateness(sandbox, turnaround, began) <= 15.0
+
+
+@pytest.mark.parametrize("each", [2, 30])
+async def test_a_list_that_lags_for_ever_hides_no_end(each: int) -> None:
+    """A list that shows analyses as running that have ended is checked against a keyword, and read no more."""
+
+    def spoil(request: Request, response: Response) -> Response:
+        if request.method != "GET" or "/pages/" not in request.url:
+            return response
+        document = json.loads(response.body)
+        document["data"] = [{**item, "analysisStatus": "pending", "lastAnalyzedAt": None} for item in document["data"]]
+        return attrs.evolve(response, body=json.dumps(document).encode())
+
+    sandbox = Sandbox(keywords=0, contents=1, durations=MINUTE, limits=Limits(per_hour=2000))
+    targets = await keywords(sandbox, pages=1, each=each)
+    async with client_of(sandbox, seed=1, transport=Spoiling(sandbox, spoil)) as client:
+        await read_list(client, sandbox.page_ids[0])
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(HOUR):
+            turnaround = await analyse(client, targets)
+    assert lateness(sandbox, turnaround, began) <= 240.0
+    assert len(reads(sandbox)) <= 45
