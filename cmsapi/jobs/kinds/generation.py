@@ -16,7 +16,7 @@ from cmsapi.api.model import Model
 from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation
 from cmsapi.config import WordMap
-from cmsapi.errors import NotFoundError
+from cmsapi.errors import DecodeError, NotFoundError
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import (
@@ -150,4 +150,9 @@ async def _current(caller: OperationCaller, content_id: str) -> Generation | Non
     try:
         return await caller.call(Generation, "get_generation", {"contentId": content_id})
     except NotFoundError:
+        return None
+    except DecodeError as error:
+        # It is not specified how a service says that there is none: with a 404, or with null.
+        if (error.path, error.excerpt) != ("$", "null"):
+            raise
         return None

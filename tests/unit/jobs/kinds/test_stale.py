@@ -13,7 +13,7 @@ import pytest
 
 import cmsapi
 from cmsapi.message import Request, Response
-from cmsapi.sandbox import Behaviour, Sandbox
+from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from tests.support.jobs import Spoiling, box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -298,3 +298,17 @@ async def test_ideas_whose_number_is_not_told_are_taken_as_far_as_they_go() -> N
         ideas = await job
         assert len(ideas) > 0
         assert job.status.elapsed <= 40
+
+
+async def test_null_for_a_generation_is_none() -> None:
+    """Where a service answers null and not 404, an article can be launched, and one whose answer is lost is found."""
+    sandbox = box(80.0, rules=[Fault(match="POST */atomic", drop=True, when="after")])
+
+    def spoil(request: Request, response: Response) -> Response:
+        none = request.url.endswith("/generation") and response.status == 404
+        return attrs.evolve(response, status=200, body=b"null") if none else response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.contents.generate(sandbox.content_ids[0])
+        assert (await job).generation.status == "review"
+    assert len(sandbox.ledger.launches()) == 1
