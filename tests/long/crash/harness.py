@@ -161,7 +161,8 @@ def _items(sandbox: Sandbox, kind: str, count: int) -> list[str]:
         return list(sandbox.keyword_ids[:count])
     if kind == "generation":
         return list(sandbox.content_ids[:count])
-    return [f"idea {number}" for number in range(count)]
+    # None begins as another one does: usages may cut their keywords, so that such names leave each other in doubt.
+    return [f"idea {number:02}" for number in range(count)]
 
 
 async def _count(
