@@ -155,9 +155,8 @@ class Books:
         self._balances: BalanceReadings = registry.journal.balances
         # The newest reading by the type of usages.
         self._newest: dict[str, Reading] = {}
-        # The launches that the service has certainly taken, and those that stayed unknown.
+        # The launches that the service has certainly taken.
         self._taken: deque[Taken] = deque(maxlen=_LARGEST_MEMORY)
-        self._doubted: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
         # One reading at a time, while launches wait; and one task at a time learns, not before some loop time by kind.
         self._reading, self._learning = asyncio.Lock(), asyncio.Lock()
         self._learn_at: dict[str, float] = {}
@@ -187,10 +186,6 @@ class Books:
     def note_taken(self, entry: Entry, *, answered: bool) -> None:
         """Remember a launch that the service has certainly taken, by its own answer or as it was found out later."""
         self._taken.append(Taken(entry, asyncio.get_running_loop().time(), answered))
-
-    def note_unknown(self, entry: Entry) -> None:
-        """Remember a launch that stays in doubt: a usage may be its own."""
-        self._doubted.append(attrs.evolve(entry, status=EntryStatus.UNKNOWN))
 
     # Readings
 
@@ -266,10 +261,10 @@ class Books:
         journal, oldest = self._journal, entry.asked_at - _LONG_BEFORE
         known = [
             *(each.entry for each in self._taken),
-            *self._doubted,
             *(await journal.state.entries(journal.scope)).values(),
+            *await journal.state.outcomes(journal.scope, since=oldest),
+            *await journal.unknown.recent(journal.scope),
         ]
-        known += await journal.state.outcomes(journal.scope, since=oldest)
         # One that has ended since is in more than one of them; what was not sent costs nothing.
         found = {_key(each): each for each in known if _draws_alike(each, entry) and each.status != EntryStatus.INTENT}
         return [

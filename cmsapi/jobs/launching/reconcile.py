@@ -136,7 +136,6 @@ class Reconciler:
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
                 await self._journal.write(record, status=EntryStatus.SENDING, facts=facts)
                 return
-            self._books.note_unknown(record.entry)
             if launch.callers:
                 await self._journal.record_unknown(record, why)
             # The last caller may have gone meanwhile.

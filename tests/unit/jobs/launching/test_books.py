@@ -16,10 +16,12 @@ from hypothesis import given, strategies
 
 import cmsapi
 from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
 from cmsapi.jobs.kinds.evidence import Verdict, name_of
 from cmsapi.jobs.launching.books import Reading
 from cmsapi.jobs.launching.verdict import Control, Span, judge, may_be, written
 from cmsapi.sandbox import Books, Fault, Sandbox
+from cmsapi.state.entry import Lease
 from tests.support.jobs import box, client_of
 from tests.support.launches import leave, rely_on_books, scope, sent, state
 from tests.support.usages import NOW, usage
@@ -367,6 +369,24 @@ async def test_a_charge_of_another_process(
         (end,) = await asyncio.gather(search, return_exceptions=True)
     assert isinstance(end, cmsapi.LaunchUnknownError) is not explained
     assert len(sandbox.ledger.launches()) == 1 + explained
+
+
+@pytest.mark.looptime
+async def test_the_charge_of_a_launch_that_stayed_unknown_elsewhere(tmp_path: Path) -> None:
+    """Another process's launch in doubt, which the state remembers, may have been charged, and explains a usage."""
+    sandbox = box(60.0)
+    await rely_on_books(sandbox)
+    async with (
+        client_of(sandbox) as client,
+        client_of(sandbox, state=f"sqlite:///{tmp_path}/apart.db") as apart,
+    ):
+        await client.me()
+        await apart.content_ideas.search(sandbox.workspace_id, "boots")
+        doubted = UnknownLaunches(state(), time.time)
+        await doubted.add(Lease(scope(sandbox), "of another"), sent("idea_search", "boots", sandbox))
+        sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True, times=1))
+        await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 2
 
 
 @pytest.mark.looptime
