@@ -99,8 +99,9 @@ class Reading:
 
     def reaches(self, then: int) -> bool:
         """Tell whether the usages lead back to an earlier balance, as far as they can."""
-        spent = 0 if self.usages is None else sum(abs(usage.amount) for usage in self.usages[:-1])
-        return self.usages is None or self.whole or self.balance is None or spent >= then - self.balance
+        if self.usages is None or self.whole or self.balance is None:
+            return True
+        return sum(abs(usage.amount) for usage in self.usages[:-1]) >= then - self.balance
 
     def since(self, then: int) -> tuple[tuple[CreditUsage, ...], CreditUsage | None] | None:
         """Return the newest usages, which add up to what left the balance since an earlier one, and the one before.

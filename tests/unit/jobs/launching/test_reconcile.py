@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Books, Fault, Sandbox
 from cmsapi.state.entry import Entry
 from tests.support.jobs import box, client_of
 from tests.support.launches import leave, rely_on_books, sent, state
@@ -276,6 +276,30 @@ async def test_what_is_read_of_a_generation(before: str) -> None:
     verdicts = {"none": nothing, "same": nothing, "unread": "adopted", "another": "launched"}
     assert told.verdict == verdicts[before]
     assert told.read == ["get_generation", *(CHARGES if before == "another" else [])]
+
+
+async def test_a_generation_is_ours_where_the_balance_was_not_read() -> None:
+    """Without the balance before a launch nothing tells whose the credits since are, and what is shown counts."""
+    sandbox = box(300.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        entry = settled("generation", content_id, sandbox, baseline=None, balance=None)
+        await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
+        assert (await find_out(client, sandbox, entry)).verdict == "launched"
+
+
+@pytest.mark.parametrize("page_size", [1, 100])
+async def test_a_generation_beside_a_colleagues_is_watched_only(page_size: int) -> None:
+    """A colleague who has spent such a credit since may have launched it, on whatever page that credit stands."""
+    sandbox = box(300.0, books=Books(page_size=page_size))
+    content_id, other = sandbox.content_ids[:2]
+    async with client_of(sandbox) as client:
+        for each in sandbox.content_ids[2:4]:
+            await client.contents.generate(each)
+        entry = settled("generation", content_id, sandbox, baseline=None)
+        sandbox.supersede_generation(other)
+        await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
+        assert (await find_out(client, sandbox, entry)).verdict == "adopted"
 
 
 async def test_a_generation_is_taken_up_although_its_charge_cannot_be_read() -> None:
