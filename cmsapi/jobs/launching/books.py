@@ -457,6 +457,6 @@ def _youngest(taken: Iterable[Taken], kind: Kind) -> Taken | None:
 
 
 def _draws_alike(other: Entry, entry: Entry) -> bool:
-    """Tell whether two launches draw on the same balance."""
-    kinds = [kind for kind in (KINDS.get(other.kind), KINDS.get(entry.kind)) if kind is not None]
-    return len(kinds) == 2 and kinds[0].balance == kinds[1].balance
+    """Tell whether another launch, of whatever version's kind, draws on the same balance."""
+    kind = KINDS.get(other.kind)
+    return kind is not None and kind.balance == KINDS[entry.kind].balance
