@@ -21,6 +21,8 @@ ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 # uv installs the versions of uv.lock; `make test NEWEST=1` takes the newest that pyproject.toml admits, as pip does.
 NEWEST ?=
+# Tests that take milliseconds each; `make coverage` runs all others too.
+QUICK := -m "not slow" tests/docs tests/unit
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,postgres,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
@@ -64,12 +66,14 @@ workflows: $(READY) $(ACTIONLINT_READY) ## Check the hosted pipeline: workflows,
 	@$(call schema,dependabot,.github/dependabot.yml)
 	@$(call schema,readthedocs,.readthedocs.yaml)
 
+# What a shell says of bytecode is left out: without it each process of the tests compiles all that it imports. The
+# plugin of schemathesis, which takes seconds to import, serves slow tests.
 unit: $(READY) ## Run the tests, but for those that start programs or take long
-	$(BIN)/pytest -n 3 -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 -p no:schemathesis $(QUICK)
 
 # Warnings of old versions about newer ones are not ours to mend.
 lowest: $(LOWEST_READY) ## Run the quick tests with the oldest dependencies that pyproject.toml admits
-	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning
+	.venv-lowest/bin/python -m pytest -n 2 $(QUICK) -W ignore::DeprecationWarning
 
 extras: $(READY) ## Install each extra alone, with its oldest and its newest versions, and use it, which takes a network
 	@$(BIN)/python -m tests.long.extras

@@ -25,6 +25,7 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_importing_costs_next_to_nothing() -> None:
     """`import cmsapi` loads the façade and its version, and none of what it stands on."""
     loaded = modules_after("import cmsapi")
@@ -32,6 +33,7 @@ def test_importing_costs_next_to_nothing() -> None:
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
 
 
+@pytest.mark.slow
 def test_settings_and_errors_need_no_aiohttp() -> None:
     """Catching an error and making settings loads neither aiohttp nor cattrs; the first client does."""
     loaded = modules_after("import cmsapi; cmsapi.NotFoundError, cmsapi.RateLimits(), cmsapi.OPERATIONS, cmsapi.User")
@@ -47,6 +49,7 @@ def parts(loaded: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in loaded} | {".".join(name.split(".")[:2]) for name in loaded}
 
 
+@pytest.mark.slow
 def test_the_first_client_loads_what_carries_calls() -> None:
     """Resources, jobs and their models come with the first use of one; what states, terminals, tests need, never."""
     make = "import cmsapi; client = cmsapi.Client('sk_1', base_url='https://x.example.com')"

@@ -13,7 +13,7 @@ import pytest
 import cmsapi
 from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
 
-pytestmark = [pytest.mark.looptime, pytest.mark.usefixtures("turning_loop")]
+pytestmark = [pytest.mark.slow, pytest.mark.looptime, pytest.mark.usefixtures("turning_loop")]
 
 Scenario = Callable[[cmsapi.Client, Sandbox], Coroutine[Any, Any, Any]]
 

@@ -15,6 +15,8 @@ from tests.long.chaos.run import Report, chaos, chaos_in_file, chaos_on_loopback
 from tests.long.chaos.seeds import FIRST, seeds
 from tests.support.servers import running_server, server_binary
 
+pytestmark = pytest.mark.slow
+
 BATCH = 10
 
 

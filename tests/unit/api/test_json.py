@@ -157,6 +157,7 @@ def test_orjson_changes_nothing_for_repeated_keys(
     assert ("is repeated" in read[0]) == (len(dict(pairs)) < len(pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("orjson") is None, reason="free-threaded builds of Python have no orjson")
 @pytest.mark.parametrize("missing", [False, True])
 def test_orjson_is_used_where_it_is_installed(missing: bool) -> None:

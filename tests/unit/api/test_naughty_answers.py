@@ -147,6 +147,7 @@ async def test_a_command_line_shows_text_and_nothing_else(
     assert expected == {row["id"]: row["title"] for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.enable_socket
 async def test_a_terminal_is_not_steered_by_a_table_for_programs() -> None:
     """CSV that goes to a terminal has its control characters escaped."""

@@ -98,6 +98,7 @@ async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(re.match(r"0:0\d  Launching 40 analyses", line) for line in lines)
 
 
+@pytest.mark.slow
 async def test_the_demo_says_what_it_does_while_nothing_is_finished() -> None:
     """In a terminal a sentence says what happens, and counts down to the next poll."""
     async with Sandbox() as box, terminal(box, "demo", columns=80) as shell:
@@ -156,6 +157,7 @@ async def test_an_unusable_port_is_wrong_usage(capsys: pytest.CaptureFixture[str
     assert await command("sandbox", "--port", "65536") == Exit.USAGE
 
 
+@pytest.mark.slow
 def test_a_wrong_option_is_refused() -> None:
     """An invalid option does not end with 0, and the message names it."""
     done = subprocess.run([*COMMAND, "sandbox", "--port", "many"], capture_output=True, text=True, check=False)
@@ -164,6 +166,7 @@ def test_a_wrong_option_is_refused() -> None:
     assert "--port" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_missing_extra_is_named() -> None:
     """Without the packages of the extra the command prints how to install them."""
     code = "import sys; sys.modules['cyclopts'] = None; from cmsapi.cli import main; main()"

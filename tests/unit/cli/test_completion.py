@@ -12,7 +12,10 @@ import cmsapi
 from cmsapi.sandbox import Fixed, Sandbox
 from tests.support.command import completions, offers
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash"),
+]
 
 
 def test_bash_completes_after_the_installation(tmp_path: Path) -> None:

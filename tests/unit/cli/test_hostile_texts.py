@@ -44,6 +44,7 @@ def test_comments_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line for line in capsys.readouterr().out.splitlines() if line[0] in "+-"][2:] == ["-a c", "+a e", "+f"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
 @pytest.mark.enable_socket
 async def test_completion_runs_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from cmsapi.sandbox import Fixed, Sandbox
 from tests.support.pages import ROOT
 from tests.support.terminal import terminal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def box() -> AsyncIterator[Sandbox]:

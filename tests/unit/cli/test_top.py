@@ -62,6 +62,7 @@ async def test_a_state_without_work_says_so(box: Sandbox, capsys: pytest.Capture
     assert await command("top", "--every=nan") == Exit.USAGE
 
 
+@pytest.mark.slow
 @pytest.mark.enable_socket
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no pseudo-terminals")
 @pytest.mark.parametrize(("width", "colours"), [(80, False), (140, True)])

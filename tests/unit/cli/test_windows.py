@@ -36,6 +36,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
 
 
+@pytest.mark.slow
 def test_pipes_carry_utf_8() -> None:
     """What goes to a file is what goes there on Linux: other commands read it, and no row ends with two returns."""
     done = subprocess.run([sys.executable, "-c", STREAMS], capture_output=True, check=True)

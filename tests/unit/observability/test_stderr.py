@@ -113,6 +113,7 @@ async def test_an_empty_word_changes_nothing(word: str, monkeypatch: pytest.Monk
     assert not handlers()
 
 
+@pytest.mark.slow
 def test_an_import_sets_nothing() -> None:
     """The package sets up the log when a client is made, not when it is imported."""
     code = "import logging as l, cmsapi; cmsapi.Client; print(l.getLogger('cmsapi').handlers, l.getLogger().handlers)"

@@ -67,6 +67,7 @@ def test_a_branch_that_moves_meanwhile_is_left_alone(repository: Repository, tmp
     assert (repository.head, repository.git("tag", "--list")) == (head, "v0.2.0")
 
 
+@pytest.mark.slow
 def test_a_refused_release_says_why_and_changes_nothing(repository: Repository) -> None:
     """The command fails and lists all that stands in the way."""
     repository.git("switch", "--quiet", "--create", "feature")
@@ -84,6 +85,7 @@ def test_a_refused_release_says_why_and_changes_nothing(repository: Repository) 
     assert state(repository) == before
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_stops_the_release(repository: Repository) -> None:
     """The end of what the check printed is shown, and nothing has changed."""
     (repository.root / "Makefile").write_text("check:\n\t@echo 'a name is misspelt'; exit 3\n")

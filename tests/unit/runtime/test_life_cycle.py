@@ -151,6 +151,7 @@ async def test_two_clients_on_one_session() -> None:
         assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_forked_child_cannot_use_its_parents_client() -> None:
     """After a fork the child is told that the client belongs to another loop, and the parent's goes on."""
     program = """
@@ -191,6 +192,7 @@ def test_a_forked_child_cannot_use_its_parents_client() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_process_may_end_while_jobs_are_waited_for() -> None:
     """Leaving by an error of the caller's own ends all waiting and looking, and says nothing of its own."""
     program = """

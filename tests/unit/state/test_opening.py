@@ -51,6 +51,7 @@ def test_what_names_no_state(url: object) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "package", "extra"),
     [("redis://localhost", "redis", "redis"), ("postgresql://localhost/db", "psycopg", "postgres")],

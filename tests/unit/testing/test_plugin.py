@@ -205,6 +205,7 @@ def test_no_test_uses_up_the_limits_of_another(pytester: pytest.Pytester) -> Non
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
     """Without pytest-asyncio and looptime a run with the plugin passes and has loaded nothing of the package."""
     pytester.makepyfile(
@@ -222,6 +223,7 @@ def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess(*absent).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_the_package_does_not_load_it() -> None:
     """`import cmsapi` and a client load neither pytest nor the plugin."""
     script = (

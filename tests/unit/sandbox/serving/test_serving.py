@@ -16,6 +16,7 @@ from cmsapi.sandbox import Behaviour, Fault, Faults, Fixed, Sandbox, serve_forev
 from tests.support.calling import Caller
 
 
+@pytest.mark.slow
 def test_importing_the_sandbox_does_not_import_aiohttp() -> None:
     """A sandbox that is not served does not import a web server."""
     code = "import sys, cmsapi.sandbox; cmsapi.sandbox.Sandbox(); print('aiohttp' in sys.modules)"
