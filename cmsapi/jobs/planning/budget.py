@@ -199,15 +199,16 @@ class Budget:
         coming = self.returning(max((load.horizon for load in self.loads), default=0.0))
         first_return = bisect.bisect_left(range(int(HOUR)), True, key=lambda span: self.returning(span) > 0)
 
-        def needs(place: int | None, span: float = HOUR) -> float:
-            expected = self.reads(None if place is None else price_at(place))
+        def needs(place: int | None, reads: float, span: float = HOUR) -> float:
+            expected = reads
             for load in self.loads:
                 schedule = load.at(place)
                 expected += load.launches(schedule, spare) + load.polls(schedule, span)
             return expected
 
         def fits(place: int | None) -> bool:
-            return needs(place) <= left + coming and (not coming or needs(place, first_return) <= left)
+            reads = self.reads(None if place is None else price_at(place))
+            return needs(place, reads) <= left + coming and (not coming or needs(place, reads, first_return) <= left)
 
         if fits(None):
             return None

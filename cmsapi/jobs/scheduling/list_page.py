@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from cmsapi.jobs.planning.budget import Reads
 from cmsapi.jobs.planning.durations import AGES, Curve, step_before
 from cmsapi.jobs.planning.schedule import HOUR
 from cmsapi.jobs.timing import Listing, Timing
@@ -106,22 +107,31 @@ class ListPage:
         seen = max((each.polled_at for each in self.jobs.values() if each.polled_age > 0.0), default=-math.inf)
         self.due = max(now, max(self.asked_at, seen) + self._shortest, min(worth, older, first + self._strict))
 
-    def reads(self, curve: Curve, price: float | None) -> float:
-        """Estimate how many reads its jobs still take within an hour at a price."""
+    def reads(self, curve: Curve) -> Reads:
+        """Tell by the price how many reads its jobs are expected to take within an hour.
+
+        A plan tries many prices, so that what does not depend on them is computed before.
+        """
         spare_worth, longest, shortest, strict = self._spare_worth, self._longest, self._shortest, self._strict
         counts = Counter(each.seen_running for each in self.jobs.values())
-        # The last read comes after the last end.
-        reads, running = 0.5, float(len(self.jobs))
+        spans: list[tuple[float, float, float]] = []
+        running = float(len(self.jobs))
         for since, until in itertools.pairwise(_SPANS):
             left = sum(count * _share_left(curve, step, until) for step, count in counts.items())
             # Ends come evenly over a short span, so that the mean of the lateness is half of the interval.
             each = math.sqrt(2.0 * (until - since) / max(running - left, 1e-9))
-            interval = min(longest, each * math.sqrt(spare_worth))
-            if price is not None:
-                interval = max(interval, each * math.sqrt(price))
-            reads += min(1.0, running) * (until - since) / max(shortest, min(strict, interval))
+            spans.append((each, min(longest, each * math.sqrt(spare_worth)), min(1.0, running) * (until - since)))
             running = left
-        return reads
+
+        def at(price: float | None) -> float:
+            root = 0.0 if price is None else math.sqrt(price)
+            # The last read comes after the last end.
+            reads = 0.5
+            for each, spare_interval, seconds in spans:
+                reads += seconds / max(shortest, min(strict, max(spare_interval, each * root)))
+            return reads
+
+        return at
 
     def _longest_of(self) -> Iterator[tuple[Timing, float]]:
         """Give when each job is polled, with the longest interval that its policy names."""

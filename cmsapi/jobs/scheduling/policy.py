@@ -20,7 +20,7 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.planning.budget import PLAN, Budget, Load, kept_for_the_last
+from cmsapi.jobs.planning.budget import PLAN, Budget, Load, Reads, kept_for_the_last
 from cmsapi.jobs.planning.duration_store import DurationModels
 from cmsapi.jobs.planning.durations import step_after, step_before
 from cmsapi.jobs.planning.schedule import Schedule, price_at
@@ -283,10 +283,11 @@ class Policy:
         ages = [now - timing.started_at for jobs in waiting.values() for timing in jobs.values()]
         ages += [now - timing.started_at for page in self.listings.shared() for timing in page.jobs.values()]
         kept = kept_for_the_last(max(ages, default=0.0), returns) if loads else 0.0
-        budget = Budget(planned, free, returning, kept, self._reads)
+        reads = self._reads()
+        budget = Budget(planned, free, returning, kept, reads)
         place = budget.price()
         price = None if place is None else price_at(place)
-        self.expected_reads = self._reads(price)
+        self.expected_reads = reads(price)
         before, plans = self._stretched, {key: self._plans[key] for key in loads}
         for key, load in loads.items():
             plans[key].schedule = load.at(place)
@@ -329,11 +330,10 @@ class Policy:
             for job in list(misses.chosen(load.curve, jobs, now)):
                 self.put_off(job, jobs[job], now, EARLY)
 
-    def _reads(self, price: float | None) -> float:
-        """Return how many requests the pages of lists take at a price, with what they may take by chance."""
-        pages = self.listings.shared()
-        reads = sum(page.reads(self.durations[page.listing.kind].last_curve(), price) for page in pages)
-        return reads * _READS_DOUBT
+    def _reads(self) -> Reads:
+        """Tell how many requests the pages of lists take at a price, with what they may take by chance."""
+        pages = [page.reads(self.durations[page.listing.kind].last_curve()) for page in self.listings.shared()]
+        return lambda price: sum(reads(price) for reads in pages) * _READS_DOUBT
 
     def _waiting(self) -> defaultdict[LoadKey, dict[TrackedJob, Timing]]:
         """Return the jobs of each load that wait alone, and as planned."""
