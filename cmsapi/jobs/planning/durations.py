@@ -15,6 +15,7 @@ Ages are counted on a fixed scale whose steps grow by 9 %, so that seconds and h
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -177,7 +178,7 @@ class DurationModel:
                 self._exposed = [jobs / 2 for jobs in self._exposed]
                 self._ended = [jobs / 2 for jobs in self._ended]
             self._fit()
-            self._curve = self._last = Curve.of([min(1.0, ended) for ended in (0.0, *accumulate(self._shares[:-1]))])
+            self._curve = self._last = _believed((0.0, *accumulate(self._shares[:-1])))
         return self._curve
 
     @property
@@ -260,6 +261,12 @@ class DurationModel:
         self._location = (_GUESS * self._guess + _product(counts, _LOGARITHMS)) / (_GUESS + jobs)
         squares = _product(counts, ((at - self._location) ** 2 for at in _LOGARITHMS))
         self._spread = math.sqrt((_USUAL_SPREAD * _SPREAD**2 + squares) / (_USUAL_SPREAD + jobs))
+
+
+# Clients that have seen the same believe the same, so that their schedules are computed once.
+@functools.lru_cache(maxsize=16)
+def _believed(ended: tuple[float, ...]) -> Curve:
+    return Curve.of([min(1.0, share) for share in ended])
 
 
 # Logarithm of the age in the middle of each step.
