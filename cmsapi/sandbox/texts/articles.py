@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import random
@@ -83,6 +84,8 @@ def _recommended(term: str) -> int:
     return 30 + zlib.crc32(term.encode()) % 300
 
 
+# Words, terms and score are counted in the same text, and all sandboxes of a seed begin with the same texts.
+@functools.lru_cache(maxsize=32)
 def _text(markup: str) -> str:
     return "".join(token if isinstance(token, str) else " " for token in tokens(markup))
 
