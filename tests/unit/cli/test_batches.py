@@ -147,21 +147,6 @@ async def test_articles_of_a_batch_are_written_once_and_decided_later(
     assert len(box.ledger.launches()) == 3
 
 
-async def test_ctrl_c_in_a_batch_reports_paid_items(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """If all items are launched and paid, none is reported missing, and a rerun pays for nothing."""
-    typed = ["analyze", *box.keyword_ids[:3], "--batch", "nightly"]
-    running = asyncio.create_task(execute(parse(typed)))
-    await asyncio.sleep(5)
-    running.cancel()
-    assert await running == Exit.INTERRUPTED
-
-    shown = capsys.readouterr().err
-    assert "Batch of 3 items: 3 launched and paid, 0 with a result, 0 still to launch." in shown
-    assert "To wait for the results, for no credit:" in shown
-    assert await command(*offered(shown)) == Exit.DONE
-    assert len(box.ledger.launches()) == 3
-
-
 async def test_a_joined_job_counts_as_launched(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """A job launched without the batch is paid, and is not reported as still to launch."""
     for batch in ((), ("--batch", "nightly")):

@@ -86,13 +86,6 @@ async def test_nothing_is_deleted_without_a_terminal(
     assert await command("contents", "show", box.content_ids[0]) == Exit.DONE
 
 
-async def test_an_unreadable_file_is_refused(box: Sandbox, tmp_path: Path) -> None:
-    """A body that cannot be read is wrong usage, and nothing is sent."""
-    missing = str(tmp_path / "missing.html")
-    assert await command("contents", "create", box.workspace_id, "New", "--html", missing) == Exit.USAGE
-    assert len(box.ledger) == 0
-
-
 async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """`--confirm` applies, `--discard` discards; without either it waits for `contents review`."""
     first, second, third = box.content_ids[:3]

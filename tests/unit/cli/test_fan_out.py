@@ -115,14 +115,6 @@ async def test_the_same_error_is_printed_once(
     assert " and 2 more: 429" in shown
 
 
-async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """One failed job of two ends with 3, one of one with 1."""
-    box.set_outcome(box.keyword_ids[0], "failed")
-    assert await command("analyze", *box.keyword_ids[:2]) == Exit.PARTLY
-    assert box.keyword_ids[0] in capsys.readouterr().err
-    assert await command("analyze", box.keyword_ids[0]) == Exit.FAILED
-
-
 async def test_spending_is_bounded(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,18 +137,6 @@ async def test_spending_is_bounded(
     (rest,) = re.findall(r"^  cmsapi analyze (@\S+)", capsys.readouterr().err, re.MULTILINE)
     assert await command("analyze", rest) == Exit.DONE
     assert len(box.ledger.launches()) == 20
-
-
-async def test_a_lost_answer_has_its_own_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A launch that may have been charged, and is not found, ends with 5."""
-    faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after", times=1)])
-    async with Sandbox(faults=faults) as box:
-        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
-        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        assert await command("ideas", box.workspace_id, "running shoes", "trail running") == Exit.UNKNOWN
-    assert "may have been launched" in capsys.readouterr().err
 
 
 async def test_jobs_can_be_awaited_after_ctrl_c(
@@ -255,26 +235,6 @@ async def test_launches_without_an_answer_at_the_end_are_told_once(
         (doubtful,) = re.findall(r"some may be running. Check before you launch them again:\n  (.*)\n", shown)
         assert sorted(doubtful.split()) == sorted(lost)
     assert "not charged" not in shown
-
-
-async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """The token of a single job is on the screen."""
-    running = asyncio.create_task(execute(parse(["generate", box.content_ids[0]])))
-    await asyncio.sleep(5)
-    running.cancel()
-    assert await running == Exit.INTERRUPTED
-
-    (token,) = re.findall(r"cmsapi jobs watch (cmsjob\S+)", capsys.readouterr().err)
-    assert await command("jobs", "watch", token) == Exit.DONE
-    assert f"To decide: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
-
-
-async def test_ideas_name_their_keyword(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each seed keyword is searched with its spaces, and each idea names its keyword."""
-    assert await command("ideas", box.workspace_id, "trail running", "barefoot shoes", "--json") == Exit.DONE
-    ideas = json.loads(capsys.readouterr().out)
-    assert {idea["seed"] for idea in ideas} == {"trail running", "barefoot shoes"}
-    assert await command("jobs", "watch", "-", "--csv") in (Exit.DONE, Exit.USAGE)
 
 
 async def test_items_that_fail_alike_share_a_line(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:

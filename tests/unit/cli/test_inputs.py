@@ -60,20 +60,6 @@ async def test_a_list_is_read_back(
     assert targets(box) == set(box.keyword_ids)
 
 
-@pytest.mark.parametrize("option", ["--csv", "--raw-csv"])
-async def test_a_table_may_have_odd_identifiers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    """Any text in the column of identifiers is one."""
-    async with Sandbox(behaviour=Behaviour(identifiers="odd")) as box:
-        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
-        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        await command("keywords", box.workspace_id, "--unanalysed", option)
-        (tmp_path / "found").write_text(capsys.readouterr().out)
-        assert await command("analyze", "@found") == Exit.DONE
-        assert len(box.ledger.launches()) == len(box.keyword_ids)
-
-
 async def test_an_argument_is_one_identifier(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

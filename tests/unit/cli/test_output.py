@@ -26,14 +26,6 @@ async def test_me_shows_user_and_balances(box: Sandbox, capsys: pytest.CaptureFi
     assert box.api_key not in shown
 
 
-async def test_csv_has_a_header_and_a_row_for_each(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--csv` prints a header and a row for each item."""
-    await command("contents", "list", box.workspace_id, "--csv")
-
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert {row["id"] for row in rows} == set(box.content_ids)
-
-
 async def test_a_list_is_bounded(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """`--limit` bounds a list, and standard error has the total."""
     await command("contents", "list", box.workspace_id, "--limit", "3", "--json")
@@ -122,10 +114,3 @@ async def test_each_mistake_has_its_code(box: Sandbox, tokens: list[str], code: 
     """Wrong usage ends with 2, before any launch; a request that the service refuses ends with 1."""
     assert await command(*tokens) == code
     assert len(box.ledger.launches()) == 0
-
-
-async def test_a_missing_key_is_wrong_use(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a key nothing is sent."""
-    monkeypatch.delenv("CMSAPI_API_KEY")
-    assert await command("me") == Exit.USAGE
-    assert len(box.ledger) == 0

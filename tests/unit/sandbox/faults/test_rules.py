@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import Any
 
 import pytest
@@ -127,13 +126,6 @@ async def test_a_broken_fault_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"within|between|spoil|status"):
             Fault(**nonsense)
-
-
-async def test_latency_may_be_any_draw() -> None:
-    """A callable draws from the given generator."""
-    box = Sandbox(faults=Faults(latency=random.Random.random))
-    await Caller(box).get("/v1/me")
-    assert box.ledger[0].at > 0
 
 
 @pytest.mark.parametrize("name", sorted(SPOILINGS))

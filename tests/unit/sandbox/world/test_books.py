@@ -37,13 +37,6 @@ class Searches:
         return 10_000 - left, [usage["amount"] for usage in await self.usages("&limit=100")]
 
 
-async def test_a_launch_is_booked_at_once() -> None:
-    """By default the balance and the usage show a launch with its answer."""
-    searches = Searches(Books())
-    await searches.launch()
-    assert await searches.read() == (1, [1])
-
-
 async def test_a_launch_may_be_booked_late() -> None:
     """The balance and the usage appear together, and with that moment; the end of the job changes nothing."""
     searches = Searches(Books(booked_after=61.0))
