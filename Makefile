@@ -85,9 +85,9 @@ versions: ## Run the tests, the demonstration and the first program on each Pyth
 
 version: first demo unit
 
-# Measuring makes the tests several times as slow, most of all those that compute.
+# Measuring makes the tests several times as slow, most of all those that compute. Properties are tried with more examples.
 coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
-	$(BIN)/pytest -n 3 --cov --cov-report=term --timeout=300
+	CMSAPI_TEST_THOROUGH=1 $(BIN)/pytest -n 3 --cov --cov-report=term --timeout=300
 
 # What the coverage lacked while a test failed is judged again.
 again: $(READY) ## Run the tests that failed last once more, alone

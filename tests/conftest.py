@@ -14,13 +14,18 @@ from hypothesis import HealthCheck, settings
 import cmsapi
 from cmsapi.ratelimit.process import forget_closed
 from cmsapi.sandbox import Sandbox
+from tests.support.examples import examples
 from tests.support.watchdog import turning
 
 pytest_plugins = ["tests.support.connecting", "tests.support.exported", "tests.support.places"]
 
 # A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.
 settings.register_profile(
-    "steady", deadline=None, derandomize=not os.environ.get("RANDOM"), suppress_health_check=[HealthCheck.too_slow]
+    "steady",
+    deadline=None,
+    derandomize=not os.environ.get("RANDOM"),
+    max_examples=examples(25),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
 

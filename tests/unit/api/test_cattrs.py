@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 import cmsapi
 from cmsapi import AnalysisStatus, Content, Credits, DecodeError, FolderTree, Keyword, Report, User, UserRef
 from tests.support import strategies
+from tests.support.examples import examples
 
 MAKERS: dict[str, Callable[..., cattrs.Converter]] = {"plain": cattrs.Converter}
 # Free-threaded builds of Python have no orjson.
@@ -65,7 +66,7 @@ def campaign(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("converter", CONVERTERS.values(), ids=CONVERTERS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(5))
 @given(data=st.data())
 def test_what_came_in_goes_out_of_a_users_class(converter: cattrs.Converter, data: st.DataObject) -> None:
     """Unknown keys, absences, nulls, new words and spellings of times survive inside lists, options and mappings."""

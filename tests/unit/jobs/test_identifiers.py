@@ -17,6 +17,7 @@ from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.token import read_token, write_token
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from cmsapi.transport.requests import expand
+from tests.support.examples import examples
 from tests.support.jobs import client_of
 from tests.support.places import shared_url
 from tests.support.raw import RawServer, http
@@ -125,7 +126,7 @@ async def test_any_text_goes_through_path_and_token(text: str) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15))
 @given(identifiers)
 @example("a b")
 @example("../v1/me?x=1#y")

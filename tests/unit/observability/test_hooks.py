@@ -58,11 +58,11 @@ async def test_what_concerns_all_clients_is_told_once_to_each_hook() -> None:
     """Where jobs of a client and of its copy are polled less often, a hook that both have hears it once."""
     both: list[cmsapi.Event] = []
     copys: list[cmsapi.Event] = []
-    box = Sandbox(keywords=300, durations=Fixed(600), limits=Limits(per_hour=700))
-    limits = cmsapi.RateLimits(per_hour=700)
+    box = Sandbox(keywords=100, durations=Fixed(600), limits=Limits(per_hour=300))
+    limits = cmsapi.RateLimits(per_hour=300)
     async with client_of(box, hooks=[both.append], limits=limits) as client:
         copy = client.with_options(hooks=[copys.append])
-        pairs = zip([client, copy] * 100, box.keyword_ids, strict=False)
+        pairs = zip([client, copy] * 40, box.keyword_ids, strict=False)
         jobs = [await each.keywords.analyze(keyword_id) for each, keyword_id in pairs]
         await client.jobs.gather(*jobs)
     throttled = [event for event in both if isinstance(event, cmsapi.Throttled)]

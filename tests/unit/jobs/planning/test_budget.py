@@ -14,8 +14,9 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.planning.budget import Budget, Load
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
 from cmsapi.jobs.planning.schedule import Schedule, price_at
+from tests.support.examples import examples
 
-thorough = settings(max_examples=40, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(10))
 HOUR = 3600.0
 ADVISED = PollPolicy()
 

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
+from tests.support.examples import examples
 
 steps = st.integers(0, NEVER - 1)
 ages = st.floats(0.0, 2.0 * AGES[-1])
-thorough = settings(max_examples=40, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(10))
 # What polls tell: the age at which a job was last seen running, that of the poll, and whether it had finished by then.
 sightings = st.lists(st.tuples(steps, steps, st.booleans(), st.sampled_from([1, 1, 1, 5, 200])), max_size=12)
 # Between which steps jobs of two sorts end.

@@ -13,8 +13,9 @@ from hypothesis import given, settings, strategies as st
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_before
 from cmsapi.jobs.planning.forecast import Estimate, Jobs, Rest, possible_curves
 from cmsapi.jobs.planning.schedule import Schedule, solve
+from tests.support.examples import examples
 
-thorough = settings(max_examples=40, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(10))
 
 
 def lognormal(median: float, sigma: float) -> Curve:

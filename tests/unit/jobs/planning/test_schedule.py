@@ -10,9 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after
 from cmsapi.jobs.planning.schedule import HOUR, PRICES, advised, price_at, solve
+from tests.support.examples import examples
 
 LAST = NEVER - 1
-thorough = settings(max_examples=25, deadline=None, derandomize=True)
+thorough = settings(max_examples=examples(7))
 prices = st.sampled_from([0.01, 1.0, 7.0, 60.0, 1000.0, 100_000.0])
 gaps = st.sampled_from([0.5, 5.0, 30.0, 400.0])
 

@@ -13,6 +13,7 @@ from cmsapi.jobs.planning.durations import Curve, DurationModel, step_after, ste
 from cmsapi.jobs.scheduling.misses import Misses
 from cmsapi.jobs.timing import Timing
 from cmsapi.sandbox import Lognormal, Mixture, Weibull
+from tests.support.examples import examples
 from tests.support.jobs import tracked_job
 
 FIRST_AGE = 8.0
@@ -54,7 +55,7 @@ def seen_through(
     return lost, now
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     st.sampled_from(DRAWS),
     st.integers(1, 120),

@@ -146,6 +146,7 @@ async def share_in_time(name: str, runs: int) -> float:
     return in_time / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWS)
 async def test_what_is_kept_sees_every_job_through(name: str) -> None:
     """Nine times of ten what is kept suffices, whatever the durations are like."""

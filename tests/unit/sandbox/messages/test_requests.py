@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cmsapi.sandbox import Behaviour, Limits, Sandbox
 from tests.support.calling import Caller
+from tests.support.examples import examples
 
 PATHS = ("contents", "folders", "pages", "knowledge-documents", "content-idea-searches")
 
@@ -150,7 +151,7 @@ async def test_a_body_that_is_not_sent_as_json_is_a_bad_request(
 
 
 @given(st.text(st.characters(codec=None, categories=None), min_size=1, max_size=60), st.integers())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_text_breaks_the_service(text: str, number: int) -> None:
     """NUL, control characters and lone surrogates come back unchanged."""
     box = Sandbox(limits=Limits.unlimited(), keywords=1, contents=1)
