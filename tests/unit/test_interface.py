@@ -134,6 +134,7 @@ def test_what_breaks_programs_is_named(changed: Path, surface: Surface) -> None:
     assert sorted(told for *_, told in BREAKING.values()) == sorted(found)
 
 
+@pytest.mark.slow
 def test_a_change_outside_python_is_named(tmp_path: Path) -> None:
     """What a record had and another has no more breaks, too; what is new does not."""
     for part in ("cmsapi", "docs/reference"):
@@ -169,6 +170,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *somebody, *arguments], cwd=root, check=True, capture_output=True)  # noqa: S607
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="NOT TESTED: no git")
 def test_the_last_version_is_that_of_its_tag(tmp_path: Path) -> None:
     """The newest tag of a version is compared with, and no trial; before the first tag there is none."""
