@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import ClassVar
 
+import attrs
+
+from cmsapi.state.rows import LIMITS, Read, Rows, Transaction, Write
 from cmsapi.state.session import Session
-from cmsapi.state.sql import Rows, SqlState, Statement, Transaction, put
-from cmsapi.state.store import LEASE_TTL, Change, T
+from cmsapi.state.store import LEASE_TTL, Change, State, T
+
+# Here it also says which change has written it.
+_LIMITS = attrs.evolve(LIMITS, values=(*LIMITS.values, "writer"))
 
 
-class PostgresState(SqlState):
+class PostgresState(State):
     """Share a state among many hosts, in a Postgres database.
 
     Args:
@@ -27,8 +31,6 @@ class PostgresState(SqlState):
         ConfigError: The URL cannot be read.
     """
 
-    asked_at: ClassVar[str] = "(entry::json->>'asked_at')::float8"
-
     def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
         super().__init__(lease_ttl)
         self._journal = Session(url)
@@ -39,26 +41,24 @@ class PostgresState(SqlState):
         return await self._journal.run(transaction)
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
-        """Put a new document in the place of an account's old one, in one transaction."""
+        """Put a new document in the place of an account's old one, in one step."""
         mine, results = secrets.token_hex(8), list[T]()
 
-        def decide(now: float, rows: Rows) -> tuple[Sequence[Statement], T]:
-            document, writer = rows[0] if rows else (None, None)
+        def decide(now: float, rows: Rows) -> tuple[Sequence[Write], T]:
+            _, document, writer = rows[0] if rows else (account, None, None)
             if writer == mine:
                 # The answer to the first attempt was lost.
                 return [], results[-1]
             document, result = change(document, now)
             results.append(result)
-            return put("limits", "account = ?", (account,), document, mine), result
+            return [Write(_LIMITS, (account,), (document, mine))], result
 
-        found = ("SELECT document, writer FROM limits WHERE account = ?", (account,))
-        return await self._limits.run(Transaction([account], [found], decide))
+        return await self._limits.run(Transaction(account, [Read(_LIMITS, (account,))], decide, flushed=False))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the connections."""
         try:
-            if not self._journal.closed:
-                await self._give_back()
+            await super().aclose()
         finally:
             await self._journal.aclose()
             await self._limits.aclose()

@@ -1,7 +1,8 @@
 """Share a state among many hosts, on Redis 6.2 or Valkey.
 
-Each change is one script on the server, by the server's clock. A process may die at any moment without a loss. When the
-server itself loses its data, open jobs are lost with it: a server that writes nothing to a disk is warned of, once.
+Each transaction is two scripts on the server, by the server's clock. A process may die at any moment without a loss.
+When the server itself loses its data, open jobs are lost with it: a server that writes nothing to a disk is warned of,
+once.
 """
 
 from __future__ import annotations
@@ -10,24 +11,23 @@ import asyncio
 import hashlib
 import inspect
 import logging
+import random
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import redis.asyncio as redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.commands.core import AsyncScript
 from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state import scripts
-from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.process import Owner
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.store import LEASE_TTL, Action, Change, Standing, State, T
-from cmsapi.state.text import read_row
+from cmsapi.state.rows import Read, Rows, Table, Transaction, Write
+from cmsapi.state.store import LEASE_TTL, State, T
+from cmsapi.state.text import read_text, write_text
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -37,11 +37,11 @@ REPEATS = 2
 # Seconds for one command with all repeats, once the server was waited for in vain, until it answers again.
 SHORT_TIMEOUT = 1.0
 CONNECTIONS = 16
-# Attempts to change the document of an account while other processes do; seconds for which it is kept; and milliseconds
-# for which a process that came too late once goes first.
-UPDATES = 200
+# Milliseconds for which a transaction locks rows, so that a process that dies in one holds the others up for no longer;
+# seconds for which the others try; and those for which the limits are kept.
+LOCK_LIFE = 1000
+TRY_FOR = 5.0
 LIMITS_TTL = 7200
-PROMISE_TTL = 300
 OLDEST = (6, 2)
 # Without these the client reads its own version from the disk, on the loop, for each connection.
 _NAMELESS: dict[str, Any] = (
@@ -67,7 +67,7 @@ class RedisState(State):
     """
 
     def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
-        self._lease_ttl = lease_ttl
+        super().__init__(lease_ttl)
         self._shown_url = redact_url(url)
         # Older clients accept the certificate of any host.
         checks = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
@@ -88,23 +88,72 @@ class RedisState(State):
                 f"state: {self._shown_url} is not the URL of a Redis server ({type(error).__name__})."
             ) from None
         self._client: redis.Redis = redis.Redis.from_pool(pool)
-        self._owner: Owner | None = None
+        self._greeted = False
         self._greeting = asyncio.Lock()
-        self._scopes: set[str] = set()
-        # The leases under which this process holds entries.
-        self._leases: set[str] = set()
         # Commands to which the server has not answered, whether the last one was such, and the last cause that it or
         # the network named since it answered.
         self._unanswered = 0
         self._silent = False
         self._cause = ""
         self._closed = False
-        register = self._client.register_script
-        self._change_entry = register(scripts.CHANGE)
-        self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
-        self._alive = register(scripts.ALIVE)
-        self._compare_and_set = register(scripts.COMPARE_AND_SET)
-        self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
+        self._scripts = [
+            self._client.register_script(script) for script in (scripts.LOCK_AND_READ, scripts.WRITE_AND_UNLOCK)
+        ]
+
+    async def _run(self, transaction: Transaction[T]) -> T:
+        mine, time = secrets.token_hex(8), asyncio.get_running_loop().time
+        give_up = time() + TRY_FOR
+        # Where its version stands, and its locks.
+        keys = [_key(transaction.scope, "version")]
+        keys += [_key(transaction.scope, "lock", read.table.title, *read.names) for read in transaction.locked]
+        while True:
+            found = await self._ask(self._lock_and_read, mine, keys, transaction.reads)
+            if found is not None:
+                writes: Sequence[Write] = ()
+                try:
+                    writes, result = transaction.decide(*found)
+                finally:
+                    # Also when nothing is written, because of the locks.
+                    done = transaction.flushed is None or await self._ask(self._write_and_unlock, mine, keys, writes)
+                if done:
+                    return result
+            if time() > give_up:
+                raise StateError(
+                    f"The state {self._shown_url} cannot be used: for {TRY_FOR:g} s, other processes changed the same "
+                    "rows. Nothing was written."
+                )
+            await asyncio.sleep(random.uniform(0.001, 0.02))  # noqa: S311  no secret
+
+    async def _lock_and_read(self, mine: str, keys: Sequence[str], reads: Sequence[Read]) -> list[Any] | None:
+        """Lock rows, and return the time and what was read; None while another transaction has locked them."""
+        hashes = [(read, key) for read in reads for key in await self._hashes(read)]
+        args: list[Any] = [mine, len(keys) - 1, LOCK_LIFE]
+        for read, _ in hashes:
+            args += ("row" if read.table.durable else "unsure", read.names[-1]) if read.is_one else ("rows", "")
+        answer: Any = await self._scripts[0]([*keys, *(key for _, key in hashes)], args)
+        if answer is None:
+            return None
+        found: dict[Read, Rows] = {read: [] for read in reads}
+        for (read, _), texts in zip(hashes, answer[1], strict=True):
+            pairs = [(read.names[-1], *texts)] if read.is_one else zip(texts[::2], texts[1::2], strict=True)
+            found[read] += [(name, *_read_values(read.table, text)) for name, text in pairs if text is not None]
+        return [int(answer[0]) / 1e6, *found.values()]
+
+    async def _write_and_unlock(self, mine: str, keys: Sequence[str], writes: Sequence[Write]) -> bool:
+        """Write rows and unlock them; return whether they were still locked."""
+        args: list[Any] = [mine, len(keys) - 1]
+        for write in writes:
+            args += write.names[-1], _written(write), "" if write.table.durable else LIMITS_TTL
+        hashes = [_key(write.names[0], write.table.title, *write.names[1:-1]) for write in writes]
+        return bool(await self._scripts[1]([*keys, *hashes], args))
+
+    async def _hashes(self, read: Read) -> list[str]:
+        """Return the keys of the hashes in which rows lie."""
+        names, missing = read.names, len(read.table.names) - len(read.names)
+        key = _key(names[0], read.table.title, *(names[1:] if missing else names[1:-1]))
+        if missing < 2:
+            return [key]
+        return [found async for found in self._client.scan_iter(match=f"{key}:*", count=1000)]
 
     async def _ask(self, command: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         """Run a command, after the server was greeted.
@@ -116,9 +165,9 @@ class RedisState(State):
             raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
         unanswered, greeted = self._unanswered, False
         try:
-            if self._owner is None:
+            if not self._greeted:
                 async with self._greeting:
-                    if self._owner is None:
+                    if not self._greeted:
                         if self._unanswered != unanswered:
                             raise RedisConnectionError(self._cause)
                         async with self._patience():
@@ -157,7 +206,6 @@ class RedisState(State):
         )
 
     async def _greet(self) -> None:
-        owner = await asyncio.to_thread(Owner.here)
         about: Any = await self._client.info()
         version = str(about.get("redis_version", ""))
         if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
@@ -165,7 +213,7 @@ class RedisState(State):
                 f"The server at {self._shown_url} is Redis {version}; the shared state needs 6.2 or later."
             )
         await self._warn_of_loss(about)
-        self._owner = owner
+        self._greeted = True
 
     async def _warn_of_loss(self, about: Any) -> None:
         if self._shown_url in _warned:
@@ -193,111 +241,12 @@ class RedisState(State):
                 policy,
             )
 
-    async def _run_alive(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
-        """Run a script that sends a heartbeat."""
-        self._scopes.add(scope)
-        names = ["version", "journal", "leases", "owners", "alive", f"batch:{batch or ''}"]
-        keys = [_key(scope, name) for name in names]
-
-        async def command() -> Any:
-            owner = cast("Owner", self._owner)
-            return await script(keys, [owner.id, owner.spell(), str(int(self._lease_ttl * 1000)), *args])
-
-        return await self._ask(command)
-
-    async def change(
-        self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
-    ) -> tuple[Standing, Entry | None]:
-        """Change an entry if it stands as it must, and send a heartbeat."""
-        text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
-        args = (lease.key, lease.id, expected, action, text, item or "")
-        if action is Action.HOLD:
-            self._leases.add(lease.id)
-        stood, found, holder = await self._run_alive(self._change_entry, lease.scope, *args, "", batch=batch)
-        held_by, _, owner = holder.partition(" ")
-        if stood == Standing.HELD and owner == cast("Owner", self._owner).id and held_by not in self._leases:
-            # Something else has written that: this process would wait for itself.
-            stood, found, _ = await self._run_alive(self._change_entry, lease.scope, *args, holder, batch=batch)
-        if action is not Action.HOLD:
-            self._leases.discard(lease.id)
-        return Standing(stood), read_row(Entry, found) if found and expected is not Standing.MINE else None
-
-    async def entries(self, scope: str) -> dict[str, Entry]:
-        """Return all open entries by key."""
-        found = await self._ask(self._client.hgetall, _key(scope, "journal"))
-        return {name: read_row(Entry, text) for name, text in found.items()}
-
-    async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Send a heartbeat, and return the others that are alive."""
-        alive = [read_row(Owner, text) for text in await self._run_alive(self._heartbeat, scope)]
-        return [owner for owner in alive if owner != self._owner]
-
-    async def others(self, scope: str) -> Sequence[Owner]:
-        """Return the others that are alive, without a heartbeat."""
-        keys = [_key(scope, name) for name in ("version", "owners", "alive")]
-        alive = [read_row(Owner, text) for text in await self._ask(self._alive, keys) if text]
-        return [owner for owner in alive if owner != self._owner]
-
-    async def evict(self, scope: str, owner: Owner) -> None:
-        """Let others claim what an owner holds."""
-        keys = [_key(scope, name) for name in ("version", "owners", "alive")]
-        await self._ask(self._evict, keys, [owner.id])
-
-    async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
-        """Return how the items of a batch, or of all batches, ended."""
-
-        async def find() -> list[str]:
-            return [key async for key in self._client.scan_iter(match=_key(scope, "batch:*"), count=1000)]
-
-        keys = [_key(scope, f"batch:{batch}")] if batch is not None else await self._ask(find)
-        texts = [text for key in keys for text in await self._ask(self._client.hvals, key)]
-        return [entry for text in texts if (entry := read_row(Entry, text)).asked_at >= since]
-
-    async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
-        """Forget how some items ended."""
-        if items:
-            await self._ask(self._client.hdel, _key(scope, f"batch:{batch}"), *items)
-
-    async def get_text(self, scope: str, name: str) -> str | None:
-        """Return the text of a document."""
-        text: str | None = await self._ask(self._client.hget, _key(scope, "documents"), name)
-        return text
-
-    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
-        """Put a text in the place of the old one if that stands."""
-        keys = [_key(scope, "version"), _key(scope, "documents")]
-        stands: str = await self._ask(self._compare_and_set, keys, [name, old or "", new or ""])
-        return stands or None
-
-    async def update_limits(self, account: str, change: Change[T]) -> T:
-        """Put a new document in the place of an account's old one, unless another process was faster; then again."""
-        keys = [_key(account, name) for name in ("version", "limits", "next")]
-        mine, found = secrets.token_hex(8), await self._ask(self._read_limits, keys)
-        for attempt in range(UPDATES):
-            version, text, time = found
-            document, result = change(text or None, float(time))
-            args: list[str | int] = [version, mine, document, LIMITS_TTL, PROMISE_TTL]
-            found = await self._ask(self._write_limits, keys, args)
-            if found is None:
-                return result
-            if attempt:
-                await asyncio.sleep(min(0.1, 0.005 * 2**attempt) * secrets.randbelow(1000) / 1000)
-        raise StateError(
-            f"The state {self._shown_url} cannot be used: {UPDATES} times, another process changed the limits first. "
-            "Nothing was written."
-        )
-
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the connections."""
         if self._closed:
             return
         try:
-            if self._owner is not None:
-                for scope in self._scopes:
-                    await self.evict(scope, self._owner)
-        except StateError as error:
-            # The leases run out by themselves.
-            logger.warning("leases were not given back: %s", error)
+            await super().aclose()
         finally:
             self._closed = True
             await self._client.aclose()
@@ -306,6 +255,30 @@ class RedisState(State):
 _warned: set[str] = set()
 
 
-def _key(scope: str, name: str) -> str:
+def _key(scope: str, *names: str) -> str:
     tag = hashlib.blake2b(scope.encode(), digest_size=16).hexdigest()
-    return f"cmsapi:{{{tag}}}:{name}"
+    return ":".join(("cmsapi", f"{{{tag}}}", *names))
+
+
+def _written(write: Write) -> str:
+    """Return the text of the values of a row: a single one as it is."""
+    if write.values is None:
+        return ""
+    return str(write.values[0]) if len(write.values) == 1 else write_text(write.values)
+
+
+def _read_values(table: Table, text: str) -> Sequence[Any]:
+    """Return the values of a row.
+
+    Raises:
+        StateError: The text does not hold them.
+    """
+    if len(table.values) == 1:
+        return [text]
+    values = read_text(text)
+    if not isinstance(values, list) or len(values) != len(table.values):
+        raise StateError(
+            f"A row of the state ({table.title}) cannot be read; something other than this SDK wrote there. Nothing "
+            "was sent or charged; use another state, or repair this one."
+        )
+    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -12,7 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.sql import Rows, Statement, Transaction
+from cmsapi.state.rows import Rows, Transaction
+from cmsapi.state.sql import Statement, changes, selection
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -152,8 +154,9 @@ class Session:
 
     async def _attempt(self, transaction: Transaction[T]) -> T:
         """Run a transaction, in two exchanges with the server."""
-        db, reads = await self._connected(), [(_ABOUT, ()), *transaction.reads]
-        rows = await _exchange(db, [(_BEGIN, ()), *[(_LOCK, (name,)) for name in transaction.names], *reads])
+        db, reads = await self._connected(), [(_ABOUT, ()), *map(selection, transaction.reads)]
+        locks = [(_LOCK, (f"{read.table.title} {read.names}",)) for read in transaction.locked]
+        rows = await _exchange(db, [(_BEGIN, ()), *locks, *reads])
         ((version, now),), *found = rows[-len(reads) :]
         # Without a version the rows were lost and the tables not: that is an empty state.
         if version not in (VERSION, None):
@@ -163,7 +166,7 @@ class Session:
                 "another database. Jobs that are open in it are only known there."
             )
         writes, result = transaction.decide(now, *found)
-        await _exchange(db, [*writes, ("COMMIT", ())])
+        await _exchange(db, [*chain.from_iterable(map(changes, writes)), ("COMMIT", ())])
         return result
 
     async def _connected(self) -> Connection:

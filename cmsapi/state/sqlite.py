@@ -14,15 +14,16 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from cmsapi.errors import StateError
-from cmsapi.state.sql import Rows, SqlState, Statement, Transaction, put
+from cmsapi.state.rows import Transaction
+from cmsapi.state.sql import changes, selection
 from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
-from cmsapi.state.store import LEASE_TTL, Change, T
+from cmsapi.state.store import LEASE_TTL, State, T
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -62,7 +63,7 @@ class _Thread(Executor):
         self._work.put(None)
 
 
-class SqliteState(SqlState):
+class SqliteState(State):
     """Share a state among the processes of one host, in a file.
 
     When the file is removed or replaced while it is used, other processes no longer see what is written. The limits are
@@ -74,8 +75,6 @@ class SqliteState(SqlState):
         lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
         clock: Tells the time in seconds, the same for all processes. It is read on another thread.
     """
-
-    asked_at: ClassVar[str] = "json_extract(entry, '$.asked_at')"
 
     def __init__(self, path: Path, *, lease_ttl: float = LEASE_TTL, clock: Callable[[], float] = time.time) -> None:
         super().__init__(lease_ttl)
@@ -102,15 +101,8 @@ class SqliteState(SqlState):
 
         return await self._on_thread(run)
 
-    async def update_limits(self, account: str, change: Change[T]) -> T:
-        """Put a new document in the place of an account's old one, in one transaction."""
-
-        def decide(now: float, rows: Rows) -> tuple[Sequence[Statement], T]:
-            document, result = change(rows[0][0] if rows else None, now)
-            return put("limits", "account = ?", (account,), document), result
-
-        found = ("SELECT document FROM limits WHERE account = ?", (account,))
-        transaction = Transaction([account], [found], decide, flushed=False)
+    async def _run_limits(self, transaction: Transaction[T]) -> T:
+        """Run a transaction on the file that is there."""
 
         def run(asked_at: float) -> T:
             try:
@@ -123,11 +115,12 @@ class SqliteState(SqlState):
 
     def _use(self, transaction: Transaction[T], asked_at: float) -> T:
         def work(db: sqlite3.Connection) -> T:
-            found = [db.execute(*statement).fetchall() for statement in transaction.reads]
+            found = [db.execute(*selection(read)).fetchall() for read in transaction.reads]
             # What waited for another process begins now.
             writes, result = transaction.decide(self._clock(), *found)
-            for statement in writes:
-                db.execute(*statement)
+            for write in writes:
+                for statement in changes(write):
+                    db.execute(*statement)
             return result
 
         return self._file.use(work, asked_at, transaction.flushed)
@@ -144,7 +137,7 @@ class SqliteState(SqlState):
         """Let others claim what this process holds, and close the file."""
         try:
             if self._file.is_open and not self._closed:
-                await self._give_back()
+                await super().aclose()
         finally:
             thread, self._thread, self._closed = self._thread, None, True
             if thread is not None:

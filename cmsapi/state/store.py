@@ -20,18 +20,21 @@ from __future__ import annotations
 
 import abc
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from cmsapi.errors import LeaseLostError
+from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.text import read_text, write_text
+from cmsapi.state.rows import DOCUMENTS, JOURNAL, LIMITS, OUTCOMES, OWNERS, Read, Rows, Transaction, Write
+from cmsapi.state.text import read_row, read_text, write_text
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Seconds without a heartbeat after which a process loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
-
 
 T = TypeVar("T")
 #: Makes a new document of the old one, or of None where there is none, and of the store's time in seconds; and returns
@@ -65,10 +68,39 @@ class State(abc.ABC):
     """Share launches, their owners and outcomes, small documents, and the limits.
 
     Every method raises `StateError` when the state cannot be reached, read or written.
+
+    Args:
+        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
     """
 
     #: Whether other processes may use the state too.
     shared: ClassVar[bool] = True
+
+    def __init__(self, lease_ttl: float = LEASE_TTL) -> None:
+        self._lease_ttl = lease_ttl
+        self._owner: Owner | None = None
+        # Where this process has sent a heartbeat, and the leases under which it holds entries.
+        self._scopes: set[str] = set()
+        self._leases: set[str] = set()
+
+    # What a store has to have
+
+    @abc.abstractmethod
+    async def _run(self, transaction: Transaction[T]) -> T:
+        """Run a transaction, and return its result."""
+
+    async def _run_limits(self, transaction: Transaction[T]) -> T:
+        """Run a transaction on the limits, which need not lie where the journal does."""
+        return await self._run(transaction)
+
+    async def aclose(self) -> None:
+        """Let others claim what this process holds, and let go of files and connections. May be called twice."""
+        try:
+            while self._scopes:
+                await self.evict(self._scopes.pop(), await self._this_process())
+        except StateError as error:
+            # The leases run out by themselves.
+            logger.warning("leases were not given back: %s", error)
 
     # The journal
 
@@ -144,7 +176,6 @@ class State(abc.ABC):
         """Keep an outcome in the place of the one that the item has; it is flushed before this returns."""
         await self.change(lease, Standing.ENDED, Action.END, outcome)
 
-    @abc.abstractmethod
     async def change(
         self, lease: Lease, expected: Standing, action: Action, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
@@ -161,24 +192,81 @@ class State(abc.ABC):
             How the entry stood, and what was found: the entry, or the outcome of the item of `entry`, or None. A
             caller that must hold the entry already knows it: what was found is not read for it.
         """
+        owner, key = await self._this_process(), (lease.scope, lease.key)
+        text = None if entry is None else entry.spell()
+        item = None
+        if entry is not None and entry.batch is not None and entry.item is not None:
+            item = (lease.scope, entry.batch, entry.item)
 
-    @abc.abstractmethod
+        def decide(
+            now: float, rows: Rows, owners: Rows, *outcomes: Rows
+        ) -> tuple[Sequence[Write], tuple[Standing, Any]]:
+            stood, found = self._standing(lease, now, rows, owners), None
+            if rows:
+                found = rows[0][-1]
+            elif any(outcomes):
+                stood, found = Standing.ENDED, outcomes[0][0][-1]
+            heartbeat = self._heartbeat(lease.scope, owner, now)
+            return [heartbeat, *(write(found) if stood is expected else ())], (stood, found)
+
+        def write(found: str | None) -> list[Write]:
+            if action is Action.HOLD:
+                return [Write(JOURNAL, key, (lease.id, owner.id, text or found))]
+            if action is Action.RELEASE:
+                return [Write(JOURNAL, key, (None, None, text or found))]
+            return [Write(JOURNAL, key), *([] if item is None else [Write(OUTCOMES, item, (text,))])]
+
+        if action is Action.HOLD:
+            self._leases.add(lease.id)
+        reads = [Read(JOURNAL, key), Read(OWNERS, (lease.scope,)), *([] if item is None else [Read(OUTCOMES, item)])]
+        flushed = entry is not None or action is Action.END
+        stood, found = await self._run(Transaction(lease.scope, reads, decide, flushed))
+        if action is not Action.HOLD:
+            self._leases.discard(lease.id)
+        return stood, None if found is None or expected is Standing.MINE else read_row(Entry, found)
+
+    def _standing(self, lease: Lease, now: float, rows: Rows, owners: Rows) -> Standing:
+        """Return how an entry stands to a lease, by its row and those of the owners."""
+        if not rows:
+            return Standing.ABSENT
+        ((_, held_by, holder, _),) = rows
+        if held_by == lease.id:
+            return Standing.MINE
+        if self._owner is not None and holder == self._owner.id and held_by not in self._leases:
+            # Something else has written that: this process would wait for itself.
+            return Standing.FREE
+        return Standing.HELD if holder in _alive(owners, now) else Standing.FREE
+
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
+        return {key: read_row(Entry, text) for key, _, _, text in await self._read(Read(JOURNAL, (scope,)))}
 
     # The owners
 
-    @abc.abstractmethod
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the other processes that are alive as far as the state knows."""
+        owner = await self._this_process()
 
-    @abc.abstractmethod
+        def decide(now: float, owners: Rows) -> tuple[Sequence[Write], list[str]]:
+            alive = _alive(owners, now)
+            gone = [Write(OWNERS, (scope, name)) for name, _, _ in owners if name not in alive]
+            return [*gone, self._heartbeat(scope, owner, now)], self._others(alive)
+
+        alive = await self._run(Transaction(scope, [Read(OWNERS, (scope,))], decide, flushed=False))
+        return [read_row(Owner, text) for text in alive]
+
     async def others(self, scope: str) -> Sequence[Owner]:
         """Return the other processes that are alive as far as the state knows, without a heartbeat of this one."""
 
-    @abc.abstractmethod
+        def decide(now: float, owners: Rows) -> tuple[Sequence[Write], list[str]]:
+            return [], self._others(_alive(owners, now))
+
+        alive = await self._run(Transaction(scope, [Read(OWNERS, (scope,))], decide, flushed=None))
+        return [read_row(Owner, text) for text in alive]
+
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds: its process is gone."""
+        await self._write(scope, [Write(OWNERS, (scope, owner.id))], flushed=False)
 
     async def evict_dead_owners(self, scope: str) -> bool:
         """Send a heartbeat, and evict the owners whose processes are gone from this machine.
@@ -194,26 +282,27 @@ class State(abc.ABC):
 
     # The outcomes of batches
 
-    @abc.abstractmethod
     async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
         """Return how the items of a batch, or of all batches, ended.
 
         Args:
             scope: Whose outcomes.
-            batch: Which batch; None for all of them, which may read all outcomes.
+            batch: Which batch; None for all of them, which reads all outcomes.
             since: Leave out what was asked for before this time.
         """
+        rows = await self._read(Read(OUTCOMES, (scope,) if batch is None else (scope, batch)))
+        return [entry for _, text in rows if (entry := read_row(Entry, text)).asked_at >= since]
 
-    @abc.abstractmethod
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended, so that they may be launched again."""
+        await self._write(scope, [Write(OUTCOMES, (scope, batch, item)) for item in items])
 
     # Small documents
 
     async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
-        text = await self.get_text(scope, name)
-        return None if text is None else read_text(text)
+        rows = await self._read(Read(DOCUMENTS, (scope, name)))
+        return read_text(rows[0][-1]) if rows else None
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless another process was faster.
@@ -227,24 +316,18 @@ class State(abc.ABC):
         Returns:
             The document that stands: `new`, or what another process has written.
         """
-        before, after = (None if value is None else write_text(value) for value in (old, new))
-        stands = await self.replace_text(scope, name, before, after)
-        if stands not in (None, after) and old is not None and read_text(stands) == old:
-            # Another writer of JSON has spelled the same value in another way.
-            stands = await self.replace_text(scope, name, stands, after)
-        return None if stands is None else read_text(stands)
+        text = None if new is None else write_text(new)
 
-    @abc.abstractmethod
-    async def get_text(self, scope: str, name: str) -> str | None:
-        """Return the text of a document."""
+        def decide(now: float, rows: Rows) -> tuple[Sequence[Write], Any]:
+            stands = read_text(rows[0][-1]) if rows else None
+            if stands != old:
+                return [], stands
+            return [Write(DOCUMENTS, (scope, name), None if text is None else (text,))], new
 
-    @abc.abstractmethod
-    async def replace_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
-        """Put a text, or None for none, in the place of the old one if that stands; return the text that stands."""
+        return await self._run(Transaction(scope, [Read(DOCUMENTS, (scope, name))], decide))
 
     # The limits
 
-    @abc.abstractmethod
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, in one step.
 
@@ -254,14 +337,43 @@ class State(abc.ABC):
 
         Returns:
             What `change` returned besides the document that was written.
-
-        Raises:
-            StateError: The state cannot be reached or written, or too many others change the document.
         """
 
-    @abc.abstractmethod
-    async def aclose(self) -> None:
-        """Let others claim what this process holds, and let go of files and connections. May be called twice."""
+        def decide(now: float, rows: Rows) -> tuple[Sequence[Write], T]:
+            document, result = change(rows[0][-1] if rows else None, now)
+            return [Write(LIMITS, (account,), (document,))], result
+
+        return await self._run_limits(Transaction(account, [Read(LIMITS, (account,))], decide, flushed=False))
+
+    # What the operations have in common
+
+    async def _this_process(self) -> Owner:
+        if self._owner is None:
+            found = await asyncio.to_thread(Owner.here)
+            # Another operation may have been faster.
+            self._owner = self._owner or found
+        return self._owner
+
+    def _heartbeat(self, scope: str, owner: Owner, now: float) -> Write:
+        """Return what sends a heartbeat."""
+        self._scopes.add(scope)
+        return Write(OWNERS, (scope, owner.id), (owner.spell(), now + self._lease_ttl))
+
+    def _others(self, alive: Mapping[str, str]) -> list[str]:
+        """Return the texts of the owners that are alive, but for this process."""
+        return [text for name, text in alive.items() if self._owner is None or name != self._owner.id]
+
+    async def _read(self, read: Read) -> Rows:
+        return await self._run(Transaction(read.names[0], [read], lambda now, rows: ([], rows), flushed=None))
+
+    async def _write(self, scope: str, writes: Sequence[Write], *, flushed: bool = True) -> None:
+        if writes:
+            await self._run(Transaction(scope, [], lambda now: (writes, None), flushed))
+
+
+def _alive(owners: Rows, now: float) -> dict[str, str]:
+    """Return the texts of the owners that are alive, by name; one of which that cannot be read is not."""
+    return {name: text for name, text, until in owners if isinstance(until, int | float) and until > now}
 
 
 def _lost(lease: Lease) -> LeaseLostError:

@@ -46,7 +46,7 @@ def read_row(type_: type[T], text: str) -> T:
     """
     try:
         return type_(**read_text(text))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, AttributeError):
         raise StateError(
             f"A row of the state ({type_.__name__}) cannot be read; something other than this SDK wrote there. "
             "Nothing was sent or charged; use another state, or repair this one."

@@ -12,11 +12,12 @@ import psycopg
 import pytest
 import redis.asyncio as redis
 
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.postgres import PostgresState
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from tests.support.memory import ProcessState, SharedMemory
+from tests.support.memory import ProcessState
 from tests.support.postgres import Postgres, running_postgres, why_no_postgres
 from tests.support.servers import Server, running_server, server_binary
 
@@ -103,7 +104,7 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
         loop = asyncio.get_running_loop()
         if request.param == "memory":
-            memory = SharedMemory()
+            memory = MemoryState()
             place = Place(lambda: kept(ProcessState(memory, lease_ttl=LEASE_TTL, clock=now)), None, 0.0)
         else:
             url = await shared_url(request.param, request, tmp_path)

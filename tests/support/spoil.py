@@ -103,11 +103,15 @@ FLUSHED = "everything is flushed"
 
 def _rewritten(spoil: Callable[[str], str]) -> Spoiling:
     async def rewrite(client: Any, key: str) -> None:
-        text = await client.hget(key, "document")
-        if text is not None:
-            await client.hset(key, "document", spoil(text))
+        for account, text in (await client.hgetall(key)).items():
+            await client.hset(key, account, spoil(text))
 
     return rewrite
+
+
+async def _each(client: Any, key: str, change: Callable[..., Awaitable[object]], *values: bytes) -> None:
+    for account in await client.hkeys(key):
+        await change(key, account, *values)
 
 
 #: What may become of the key on a server: each is told the client and the key.
@@ -115,8 +119,8 @@ KEYS: Mapping[str, Spoiling] = {
     "the key is evicted": lambda client, key: client.delete(key),
     FLUSHED: lambda client, key: client.flushall(),
     "the key is of another type": lambda client, key: client.set(key, "noon"),
-    "the document is gone": lambda client, key: client.hdel(key, "document"),
-    "the document is bytes": lambda client, key: client.hset(key, "document", b"\x00\xff"),
+    "the document is gone": lambda client, key: _each(client, key, client.hdel),
+    "the document is bytes": lambda client, key: _each(client, key, client.hset, b"\x00\xff"),
     **{how: _rewritten(spoil) for how, spoil in DOCUMENTS.items()},
 }
 

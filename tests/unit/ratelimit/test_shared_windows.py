@@ -21,11 +21,12 @@ from cmsapi.ratelimit.shared_log import LIFE, OUTAGE_PAUSE, AccountLimits, Take,
 from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.store import Change
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.pipeline import Pipeline
-from tests.support.memory import ProcessState, SharedMemory
+from tests.support.memory import ProcessState
 from tests.support.script import Gateway
 from tests.support.taking import taken
 
@@ -45,7 +46,7 @@ class Remote(ProcessState):
         delay: Seconds each way.
     """
 
-    def __init__(self, memory: SharedMemory, delay: float = 0.0) -> None:
+    def __init__(self, memory: MemoryState, delay: float = 0.0) -> None:
         super().__init__(memory)
         self.delay = delay
         self.out = False
@@ -121,7 +122,7 @@ async def closed() -> AsyncIterator[None]:
 
 
 def process(
-    memory: SharedMemory, delay: float = 0.0, *, per_hour: int | None = 1000, reserve: int | None = None, alone: int = 1
+    memory: MemoryState, delay: float = 0.0, *, per_hour: int | None = 1000, reserve: int | None = None, alone: int = 1
 ) -> Process:
     """Start a process."""
     state = Remote(memory, delay)
@@ -141,7 +142,7 @@ async def asked(state: Remote, *, want: int = 0) -> Taken:
 @pytest.mark.parametrize("latency", [(0.02, 0.2), (0.0, 0.0)], ids=["jitter", "none"])
 async def test_four_saturated_processes(latency: Any) -> None:
     """Near and far from the state, all get the same; the service refuses nothing and its burst rate is used."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), MemoryState()
     fleet = [process(memory, delay, per_hour=100_000) for delay in (0.0005, 0.001, 0.01, 0.05)]
     await asyncio.gather(*(each.saturate(sandbox, 50, 30.0) for each in fleet))
     answered = [each.answered for each in fleet]
@@ -154,7 +155,7 @@ async def test_four_saturated_processes(latency: Any) -> None:
 
 async def test_the_hour_is_spent_to_the_last() -> None:
     """Four processes spend the thousand together, and wait for the first to come back without a refusal."""
-    sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), SharedMemory()
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), MemoryState()
     fleet = [process(memory, 0.001) for _ in range(4)]
     await asyncio.gather(*(each.saturate(sandbox, 20, 120.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
@@ -163,7 +164,7 @@ async def test_the_hour_is_spent_to_the_last() -> None:
 
 async def test_a_killed_process_leaks_nothing() -> None:
     """What a process held that is gone comes back; the others never draw a refusal and use most of the rate again."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=(0.1, 0.1))), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=(0.1, 0.1))), MemoryState()
     killed, other = process(memory, per_hour=100_000), process(memory, per_hour=100_000)
     work = asyncio.create_task(killed.saturate(sandbox, 50, 100.0))
     await asyncio.sleep(5.03)
@@ -182,7 +183,7 @@ async def test_a_killed_process_leaks_nothing() -> None:
 
 async def test_one_call_costs_one_exchange_and_a_report() -> None:
     """Calls one after another cost an exchange each, which reports the last one; one more ends it."""
-    one = process(SharedMemory())
+    one = process(MemoryState())
     for _ in range(10):
         permit = await one.limiter.acquire()
         permit.stage = "departed"
@@ -195,7 +196,7 @@ async def test_one_call_costs_one_exchange_and_a_report() -> None:
 
 async def test_cancelled_waiters_cost_nothing() -> None:
     """Two hundred waiters that give up leave no permit out and no process in line."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     permits = [await one.limiter.acquire() for _ in range(1)]
     one.limiter.end(permits.pop(), "answered")
@@ -213,7 +214,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
 
 async def test_tokens_at_hand_are_given_back() -> None:
     """A permit that was fetched for a waiter that gave up is soon at another process."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     permits = [await one.limiter.acquire() for _ in range(20 - 1)]
@@ -226,7 +227,7 @@ async def test_tokens_at_hand_are_given_back() -> None:
 
 async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     """Its permit comes back for all one window after the cap, once the network has shown life."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -242,7 +243,7 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
 
 async def test_requests_given_up_before_their_holder_expired_count_once() -> None:
     """A process that was away for longer than its permits live does not report what settled by itself meanwhile."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory, alone=5), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -261,7 +262,7 @@ async def test_requests_given_up_before_their_holder_expired_count_once() -> Non
 
 async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     """Answered, given up or still out: each request that a process made alone is counted once by all."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory, alone=5), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
@@ -282,7 +283,7 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
 
 async def test_requests_given_up_stay_out_without_a_later_answer() -> None:
     """Without an answer since, what was given up stays out; its process says so until it is lost for good."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -298,7 +299,7 @@ async def test_requests_given_up_stay_out_without_a_later_answer() -> None:
 
 async def test_in_silence_one_probe_goes_out() -> None:
     """When all permits were given up and nothing is answered, a process sends one request at a time, until one is."""
-    one = process(SharedMemory())
+    one = process(MemoryState())
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
     for permit in [await one.limiter.acquire() for _ in range(20)]:
@@ -317,7 +318,7 @@ async def test_in_silence_one_probe_goes_out() -> None:
 
 async def test_a_lost_reply_leaks_nothing() -> None:
     """An exchange whose reply got lost is repeated; what it gave is not lost, what it reported counts once."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one = process(memory, alone=5)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.reply_lost = True
@@ -329,7 +330,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
 
 async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> None:
     """Without the state a process keeps to its share and the headers, and tells afterwards what it did."""
-    sandbox, memory = Sandbox(faults=Faults(latency=(0.05, 0.05))), SharedMemory()
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.05, 0.05))), MemoryState()
     fleet = [process(memory, alone=5) for _ in range(4)]
     for each in fleet:
         await each.saturate(sandbox, 10, 5.0)
@@ -354,7 +355,7 @@ async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> Non
 @pytest.mark.parametrize("quota", [(1, 0, 1), (1000, 0, 1), (5, 0, 1)])
 async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float], after: int) -> None:
     """One that says that the hour is spent holds all up until its `Reset`; then one request finds the truth."""
-    sandbox, memory = Sandbox(), SharedMemory()
+    sandbox, memory = Sandbox(), MemoryState()
     fleet = [process(memory, 0.001) for _ in range(2)]
     gateway = Gateway(sandbox.transport, quota, after)
     # The answer of the gateway is an error to the process that gets it.
@@ -368,7 +369,7 @@ async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float],
 
 async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
     """A true lower limit is spent to the last and tried again only when the service has room: no 429 in two hours."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), MemoryState()
     fleet = [process(memory, 0.001) for _ in range(2)]
     await asyncio.gather(*(each.saturate(sandbox, 10, 7250.0) for each in fleet))
     assert sandbox.statistics.rate_limited == 0
@@ -379,7 +380,7 @@ async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
 @pytest.mark.parametrize("latency", [(0.0, 0.0), (0.02, 0.2)], ids=["none", "jitter"])
 async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency: Any) -> None:
     """Four processes that never stop asking draw no refusal when the state goes, nor when it comes back."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), MemoryState()
     fleet = [process(memory, delay, per_hour=100_000, alone=5) for delay in (0.0005, 0.001, 0.01, 0.05)]
     work = [asyncio.create_task(each.saturate(sandbox, 10, away + 20.0)) for each in fleet]
     await asyncio.sleep(5.0)
@@ -398,7 +399,7 @@ async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency
 @pytest.mark.parametrize("away", [3.0, 4.0, 6.0])
 async def test_one_that_did_not_notice_the_outage(away: float) -> None:
     """A process that has asked for nothing meanwhile, and comes first afterwards, waits until the others have told."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000)), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000)), MemoryState()
     fleet = [process(memory, 0.001, per_hour=100_000, alone=5) for _ in range(3)]
     work = [asyncio.create_task(each.saturate(sandbox, 10, 30.0)) for each in fleet[:2]]
     await fleet[2].saturate(sandbox, 1, 0.5)
@@ -418,7 +419,7 @@ async def test_one_that_did_not_notice_the_outage(away: float) -> None:
 )
 async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever a state raises, calls go on with a share of the limits, and a line of the log says why."""
-    sandbox, one = Sandbox(), process(SharedMemory(), alone=5)
+    sandbox, one = Sandbox(), process(MemoryState(), alone=5)
     one.state.fails = error
     await one.saturate(sandbox, 3, 3.0)
     assert one.answered >= 5
@@ -435,7 +436,7 @@ async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pyt
 
 async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
     """An exchange that takes too long holds no call up: its process goes on alone, and shares again when it is done."""
-    sandbox, one = Sandbox(), process(SharedMemory(), alone=5)
+    sandbox, one = Sandbox(), process(MemoryState(), alone=5)
     await one.saturate(sandbox, 5, 3.0)
     one.state.gone = True
     before = one.answered
@@ -452,7 +453,7 @@ async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
 async def test_a_state_out_of_reach_from_the_start() -> None:
     """A process that never reached the state begins with one request alone."""
     sandbox = Sandbox(faults=Faults(latency=(0.2, 0.2)))
-    one = process(SharedMemory(), alone=5)
+    one = process(MemoryState(), alone=5)
     one.state.out = True
     await one.saturate(sandbox, 10, 3.0)
     arrivals = [entry.at for entry in sandbox.ledger]
@@ -463,7 +464,7 @@ async def test_a_state_out_of_reach_from_the_start() -> None:
 
 async def test_others_with_the_same_key_are_followed() -> None:
     """Requests of a client that does not share are seen in the headers, and the hour is not overdrawn."""
-    sandbox, memory = Sandbox(), SharedMemory()
+    sandbox, memory = Sandbox(), MemoryState()
     async with cmsapi.Client(
         sandbox.api_key,
         base_url=sandbox.base_url,
@@ -481,7 +482,7 @@ async def test_others_with_the_same_key_are_followed() -> None:
 
 async def test_a_pause_is_for_all() -> None:
     """When one process is told to rest, the others rest too."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.limiter.pause(10.0)
@@ -493,7 +494,7 @@ async def test_a_pause_is_for_all() -> None:
 
 async def test_a_pause_outlives_an_outage() -> None:
     """A pause that could not be told is told when the state is back."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
@@ -508,7 +509,7 @@ async def test_a_pause_outlives_an_outage() -> None:
 
 async def test_no_process_waits_for_a_pause_beyond_its_bound() -> None:
     """A pause of hours that one process was asked for refuses the calls of another, also those that wait."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     for each in (one, other):
         each.limiter.end(await each.limiter.acquire(), "answered")
@@ -528,7 +529,7 @@ async def test_no_process_waits_for_a_pause_beyond_its_bound() -> None:
 
 async def test_the_last_lane_leaves_some_to_others() -> None:
     """Polls take eighteen of the twenty, and not the reserve of the hour."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=200)), SharedMemory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=200)), MemoryState()
     polls = process(memory, per_hour=200, reserve=20)
     await polls.saturate(sandbox, 50, 60.0, Priority.POLL)
     assert len(sandbox.ledger) == 180
@@ -541,7 +542,7 @@ async def test_the_last_lane_leaves_some_to_others() -> None:
 
 async def test_what_is_known_of_the_limits() -> None:
     """The figures for pacing and people are those of all processes together."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one, other = process(memory), process(memory)
     loop = asyncio.get_running_loop()
     limiter, lane = one.limiter, Priority.INTERACTIVE
@@ -579,7 +580,7 @@ async def test_no_limits_no_waiting() -> None:
 
 async def test_resting_keeps_the_place_in_line() -> None:
     """While four processes wait for a spent hour, what is given back is taken within seconds."""
-    memory = SharedMemory()
+    memory = MemoryState()
     fleet = [process(memory, 0.001, per_hour=10) for _ in range(4)]
     fleet[0].limiter.end(await fleet[0].limiter.acquire(), "answered")
     permits = [await fleet[0].limiter.acquire() for _ in range(9)]
@@ -596,7 +597,7 @@ async def test_resting_keeps_the_place_in_line() -> None:
 
 async def test_closing_tells_the_rest() -> None:
     """What was not told yet is told when the process ends in order."""
-    memory = SharedMemory()
+    memory = MemoryState()
     one = process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered", Quota(1000, 399, 3600.0))
     await one.windows.aclose()
@@ -606,10 +607,10 @@ async def test_closing_tells_the_rest() -> None:
 
 async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None:
     """A process ends in order although the state is gone, and says so."""
-    one = process(SharedMemory())
+    one = process(MemoryState())
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
     await one.windows.aclose()
     assert "were not reported to the shared limits" in caplog.text
     one.state.out = False
-    await process(SharedMemory()).windows.aclose()
+    await process(MemoryState()).windows.aclose()

@@ -20,7 +20,7 @@ from cmsapi.errors import StateError
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.entry import Entry
-from cmsapi.state.memory import MemoryState, Row
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.text import read_row
 from tests.support.jobs import box, client_of
 from tests.support.launches import posts, scope
@@ -75,7 +75,7 @@ async def test_a_salt_of_another_type(salt: str) -> None:
     """A launch tells that the salt is damaged, that nothing was sent, and what to do."""
     sandbox = box(1.0)
     state = accounts_of_loop().states["memory:"] = MemoryState()
-    state.documents[scope(sandbox), "salt"] = salt
+    state.rows["documents"] = {(scope(sandbox), "salt"): (salt,)}
     async with client_of(sandbox) as client:
         with pytest.raises(StateError, match=r"'salt'.*damaged.*Nothing was sent"):
             await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -124,9 +124,9 @@ def overwrite_key(url: str) -> None:
     """Overwrite the leases of a server; each names its owner."""
     with contextlib.closing(redis.Redis.from_url(url, decode_responses=True)) as opened:
         client: Any = opened
-        for key in client.scan_iter(match="cmsapi:*:leases"):
-            for entry, holder in client.hgetall(key).items():
-                client.hset(key, entry, f"overwritten {holder.partition(' ')[2]}")
+        for key in client.scan_iter(match="cmsapi:*:journal", _type="hash"):
+            for name, row in client.hgetall(key).items():
+                client.hset(key, name, json.dumps(["overwritten", *json.loads(row)[1:]]))
 
 
 OVERWRITE = {"sqlite": overwrite_file, "redis": overwrite_key, "postgres": overwrite_rows}
@@ -150,17 +150,14 @@ def test_a_damaged_state_ends_every_call(
         sandbox = Sandbox(durations=5.0)
         state = accounts_of_loop().states["memory:"] = MemoryState()
         name = scope(sandbox)
-        for document, value in documents.items():
-            state.documents[name, document] = json.dumps(value)
+        state.rows["documents"] = {(name, title): (json.dumps(value),) for title, value in documents.items()}
         target = sandbox.keyword_ids[0]
         said = {"kind": kind, "target": target, "asked_at": 1e9, "status": status, "facts": facts} | changes
-        with contextlib.suppress(StateError):
-            if over:
-                entry = read_row(Entry, json.dumps({**said, "ended_at": 1e9, "batch": "nightly", "item": target}))
-                state.ended[name, "nightly", target] = entry
-            else:
-                entry = read_row(Entry, json.dumps(said))
-                state.rows[name, f"keyword_analysis {target}"] = Row(entry, None)
+        if over:
+            ended = json.dumps({**said, "ended_at": 1e9, "batch": "nightly", "item": target})
+            state.rows["outcomes"] = {(name, "nightly", target): (ended,)}
+        else:
+            state.rows["journal"] = {(name, f"keyword_analysis {target}"): (None, None, json.dumps(said))}
         async with client_of(sandbox) as client:
             for call in (client.jobs.journal, client.jobs.resume, lambda: launched(client, target)):
                 with contextlib.suppress(cmsapi.CMSError):

@@ -16,9 +16,10 @@ import pytest
 import cmsapi
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Limits, Sandbox
+from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of
 from tests.support.launches import posts
-from tests.support.memory import ProcessState, SharedMemory
+from tests.support.memory import ProcessState
 from tests.support.places import emptied, shared_url
 from tests.support.servers import Server
 
@@ -128,10 +129,9 @@ async def test_a_forgotten_batch_stays_forgotten(losing: Losing) -> None:
 # In virtual time
 
 
-def emptied_memory(memory: SharedMemory) -> None:
+def emptied_memory(memory: MemoryState) -> None:
     """Empty a memory that processes share."""
-    for each in (memory.rows, memory.ended, memory.documents, memory.limits, memory.owners, memory.holders):
-        each.clear()
+    memory.rows.clear()
 
 
 class Shared(ProcessState):
@@ -140,7 +140,7 @@ class Shared(ProcessState):
     shared = True
 
 
-def process(memory: SharedMemory) -> None:
+def process(memory: MemoryState) -> None:
     """Let the clients that come next be those of another process."""
     accounts_of_loop().states["memory:"] = Shared(memory)
 
@@ -149,7 +149,7 @@ def process(memory: SharedMemory) -> None:
 @pytest.mark.parametrize("settled", [False, True], ids=["while it runs", "before its answer"])
 async def test_another_process_joins_what_was_lost(settled: bool) -> None:
     """A heartbeat writes the entry of a running job anew, with the salt, so that another process joins the job."""
-    sandbox, memory = box(600.0, latency=(1.0, 1.0)), SharedMemory()
+    sandbox, memory = box(600.0, latency=(1.0, 1.0)), MemoryState()
     process(memory)
     async with client_of(sandbox) as client:
         await client.me()
@@ -174,7 +174,7 @@ async def test_another_process_joins_what_was_lost(settled: bool) -> None:
 @pytest.mark.looptime
 async def test_an_outage_that_ends_with_an_empty_state(caplog: pytest.LogCaptureFixture) -> None:
     """A state that is away for longer than a lease lives and comes back empty loses no outcome of a batch."""
-    sandbox, memory = box(100.0), SharedMemory()
+    sandbox, memory = box(100.0), MemoryState()
 
     class Away(Shared):
         away = False
@@ -202,20 +202,20 @@ async def test_an_outage_that_ends_with_an_empty_state(caplog: pytest.LogCapture
         emptied_memory(memory)
         state.away = False
         assert await running == [True] * 3
-    assert len(memory.ended) == 3
-    assert [entry.status for entry in memory.ended.values()] == ["succeeded"] * 3
+    (scope,) = {names[0] for names in memory.rows["outcomes"]}
+    assert [entry.status for entry in await memory.outcomes(scope)] == ["succeeded"] * 3
     caplog.clear()
 
 
 @pytest.mark.looptime
 async def test_a_launch_is_sent_although_its_entry_was_lost() -> None:
     """An entry that is lost before its launch is sent is written anew, because no other process was first."""
-    sandbox, memory = box(30.0, latency=(1.0, 1.0)), SharedMemory()
+    sandbox, memory = box(30.0, latency=(1.0, 1.0)), MemoryState()
     process(memory)
     async with client_of(sandbox) as client:
         launching = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "tents"))
-        while not memory.rows:  # noqa: ASYNC110  the client writes it
+        while not memory.rows.get("journal"):  # noqa: ASYNC110  the client writes it
             await asyncio.sleep(0.01)
-        memory.rows.clear()
+        memory.rows["journal"].clear()
         await (await launching)
     assert posts(sandbox) == 1

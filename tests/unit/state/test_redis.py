@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from cmsapi.errors import ConfigError, StateError
 from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
-from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
+from cmsapi.state.redis import LOCK_LIFE, REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
 from tests.support.places import emptied
 from tests.support.servers import Server, running_server, server_binary
 from tests.support.taking import taken
@@ -194,6 +196,28 @@ async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
         assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
         assert (await taken(state, "account", LIMITS, Take(process="a", want=1))).granted == 1
         await state.aclose()
+
+
+DYING = """
+import asyncio, os, sys
+from cmsapi.state.redis import RedisState
+
+async def main():
+    await RedisState(sys.argv[1]).update_limits("account", lambda document, clock: os._exit(7))
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_dies_in_a_transaction_holds_no_other_up(server: Server) -> None:
+    """What it has locked is free after a moment, and nothing of it was written."""
+    url = await emptied(server)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, url)
+    assert await process.wait() == 7
+    async with contextlib.aclosing(RedisState(url)) as state:
+        began = time.monotonic()
+        assert await state.update_limits("account", lambda document, clock: ("", document)) is None
+        assert time.monotonic() - began < LOCK_LIFE / 1000 + 1.0
 
 
 async def test_an_old_server_is_refused() -> None:

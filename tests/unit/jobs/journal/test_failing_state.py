@@ -71,7 +71,7 @@ class FailingState(ProcessState):
 
     async def replace(self, lease: Lease, entry: Entry) -> None:
         """Write another entry in the place of one, and release it, as another process may in time."""
-        other = ProcessState(self.processes)
+        other = ProcessState(self)
         for owner in await other.heartbeat(lease.scope):
             await other.evict(lease.scope, owner)
         await other.claim(lease)

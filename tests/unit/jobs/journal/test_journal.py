@@ -17,9 +17,10 @@ from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.entry import Entry, EntryStatus, Lease, digest_of
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.process import Owner
 from tests.support.jobs import Spoiling, box, changed, client_of
-from tests.support.memory import ProcessState, SharedMemory
+from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
 
@@ -46,7 +47,7 @@ class Disk(ProcessState):
 
     shared = True
 
-    def __init__(self, memory: SharedMemory) -> None:
+    def __init__(self, memory: MemoryState) -> None:
         super().__init__(memory)
         self.asked: Counter[str] = Counter()
         self.slow: dict[str, float] = {}
@@ -150,7 +151,7 @@ class AtOnce(ThreadPoolExecutor):
 class Fleet:
     """Hold the journals of several processes that share a memory."""
 
-    memory: SharedMemory = attrs.field(factory=SharedMemory)
+    memory: MemoryState = attrs.field(factory=MemoryState)
     journals: list[LaunchJournal] = attrs.field(factory=list)
 
     def process(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:

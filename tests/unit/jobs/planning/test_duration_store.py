@@ -16,8 +16,9 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.planning.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.planning.durations import DurationModel, step_after, step_before
 from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
+from cmsapi.state.memory import MemoryState
 from tests.support.command import command
-from tests.support.memory import ProcessState, SharedMemory
+from tests.support.memory import ProcessState
 
 KIND = KINDS[JobKind.KEYWORD_ANALYSIS]
 
@@ -34,7 +35,7 @@ def learned(*ages: float) -> DurationModel:
 @pytest.mark.looptime
 async def test_another_process_believes_the_same() -> None:
     """Who reads what was written believes what the writer does."""
-    memory = SharedMemory()
+    memory = MemoryState()
     writer = learned(*(200.0 + number for number in range(30)))
     await DurationStore(ProcessState(memory), "service", DurationModels({KIND: writer})).write()
     reader = DurationModel(60.0)
@@ -50,7 +51,7 @@ async def test_another_process_believes_the_same() -> None:
 @pytest.mark.looptime
 async def test_writers_add_up() -> None:
     """Of processes that write at the same time none overwrites what another has written."""
-    memory = SharedMemory()
+    memory = MemoryState()
     writers = [learned(*[50.0 + 10 * number] * 5) for number in range(6)]
     await asyncio.gather(
         *(DurationStore(ProcessState(memory), "service", DurationModels({KIND: each})).write() for each in writers)
