@@ -23,6 +23,7 @@ that arrives twice counts once, and whatever a process did while it could not re
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 from collections import Counter
@@ -32,8 +33,6 @@ from typing import Any
 import attrs
 
 from cmsapi.api.wire.jsontext import dumps, loads
-from cmsapi.config import LARGEST_COUNT
-from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, KEPT, SECOND, RequestLog
@@ -41,7 +40,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # A log of another format is not read; the limits are learned again.
-FORMAT = 2
+FORMAT = 3
 # Seconds without a word from a process after which its open rows settle, once nothing of it can still arrive.
 LIFE = 5.0
 # The most seconds after which a process that waits comes back, and those for which it counts as waiting.
@@ -66,13 +65,6 @@ STEP = 10.0
 # A process that has more rows than that writes those that have left the second in slots, each at its end: a request may
 # leave the hour later by a slot.
 MOST_ROWS = 1024
-# A time of a valid log is ahead of its own by so much at the most; the end of a pause, by what a service asks for.
-_FAR = 2 * 86_400.0
-_LONGEST_PAUSE = 101 * 365 * 86_400.0
-# The time is in seconds since 1970, or since a process began; the name of a log, in milliseconds.
-_LATEST = 1e11
-# The errors of reading, when a value is missing, of another type, or far out of range.
-_UNREADABLE = (DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 
 
 @attrs.frozen(kw_only=True)
@@ -240,11 +232,6 @@ class SharedLog:
         windows.learn(self.windows, seconds)
         self.windows = windows
 
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return sum(rows.open + len(rows.settled) for rows in self.processes.values())
-
     def others(self, process: str) -> list[ProcessRows]:
         """Return the rows of all processes but one."""
         return [rows for name, rows in self.processes.items() if name != process]
@@ -312,14 +299,12 @@ class SharedLog:
 
 
 def write(log: SharedLog) -> str:
-    """Write a log down: times in whole milliseconds, rounded up."""
+    """Write a log down, times in whole milliseconds, rounded up; a digest tells when something else changes it."""
     windows = log.windows
     said = {
-        "format": FORMAT,
         "began": log.began,
         "time": _written(log.time),
         "processes": {name: _rows(rows, log) for name, rows in log.processes.items()},
-        "rows": log.rows,
         "known": windows.known,
         "limit": _written(windows.service_limit),
         "foreign": [_written(value) for value in attrs.astuple(windows.foreign_usage)],
@@ -327,19 +312,34 @@ def write(log: SharedLog) -> str:
         "tries_every": _written(windows.tries_every),
         "paused_until": _written(windows.paused_until),
     }
-    return dumps(said).decode()
+    text = dumps(said).decode()
+    return f"{_digest(text)} {text}"
 
 
 def read(document: str | None, limits: AccountLimits) -> SharedLog:
-    """Read a document; none, and one that makes no sense, gives a new log, which has not begun."""
-    if document is not None:
-        try:
-            said: Any = loads(document.encode())
-            if said["format"] == FORMAT and (log := _log(said, limits)).rows == said["rows"]:
-                return log
-        except _UNREADABLE:
-            pass
-    return SharedLog(limits)
+    """Read a document; none, and one that something else changed, gives a new log, which has not begun."""
+    log = SharedLog(limits)
+    digest, _, text = document.partition(" ") if isinstance(document, str) else ("", "", "")
+    if digest != _digest(text):
+        return log
+    said: Any = loads(text.encode())
+    log.began, log.time = said["began"], said["time"]
+    for name, (heard_at, out, waiting, *settled) in said["processes"].items():
+        log.processes[name] = rows = ProcessRows(heard_at, out, waiting)
+        for at, count in zip(settled[::2], settled[1::2], strict=True):
+            rows.settled += [at / 1000] * count
+    windows = log.windows
+    windows.known = windows.known or said["known"]
+    windows.obey_service(_or_never(said["limit"]))
+    count, oldest_leaves, last_leaves = said["foreign"]
+    windows.foreign_usage = ForeignUsage(count, _or_never(oldest_leaves), _or_never(last_leaves))
+    windows.tries_at, windows.tries_every = _or_never(said["tries_at"]), said["tries_every"]
+    windows.paused_until = -math.inf if said["paused_until"] is None else said["paused_until"]
+    return log
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(f"{FORMAT} {text}".encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
@@ -352,37 +352,10 @@ def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
     return [_written(rows.heard_at), rows.open, rows.waiting, *chain.from_iterable(sorted(counts.items()))]
 
 
-def _log(said: Any, limits: AccountLimits) -> SharedLog:
-    """Return the log of a document; an error of `_UNREADABLE` says that it makes no sense."""
-    log = SharedLog(limits)
-    log.began, log.time = int(_number(said["began"], 1, 1000 * _LATEST)), _number(said["time"])
-    windows, soon = log.windows, log.time + 1.0
-    for name, values in said["processes"].items():
-        heard_at, out, waiting, *settled = values
-        log.processes[name] = rows = ProcessRows(_number(heard_at, 0, soon), int(_number(out)), int(_number(waiting)))
-        for at, count in zip(settled[::2], settled[1::2], strict=True):
-            rows.settled += [_number(at, 0, 1000 * soon) / 1000] * int(_number(count, 1, LARGEST_COUNT))
-    windows.known = windows.known or bool(said["known"])
-    windows.obey_service(_number(said["limit"], absent=math.inf))
-    # An answer that tells of foreign requests counts no more of them than its limit.
-    count, *leave = said["foreign"]
-    count = int(_number(count, 0, 0 if windows.service_limit == math.inf else windows.service_limit))
-    windows.foreign_usage = ForeignUsage(count, *(_number(at, 0, log.time + _FAR, math.inf) for at in leave))
-    windows.tries_at = _number(said["tries_at"], absent=math.inf)
-    windows.tries_every = _number(said["tries_every"])
-    windows.paused_until = _number(said["paused_until"], 0, log.time + _LONGEST_PAUSE, -math.inf)
-    return log
-
-
 def _written(value: float) -> float | None:
     """Write a number down to the microsecond; infinity has no form in JSON."""
     return None if math.isinf(value) else round(value, 6)
 
 
-def _number(value: Any, least: float = 0, most: float = _LATEST, absent: float | None = None) -> float:
-    """Return a number of a document if it can be true; nothing stands for `absent`."""
-    if value is None and absent is not None:
-        return absent
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"no number from {least} to {most}")
-    return float(value)
+def _or_never(value: float | None) -> float:
+    return math.inf if value is None else value

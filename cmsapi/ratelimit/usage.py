@@ -34,14 +34,6 @@ class RequestUse:
     processes: Mapping[str, int] = attrs.field(hash=False)
 
 
-class _Found(Exception):  # noqa: N818  it reports no error
-    """Carry the document of the limits out of a change, which is not made."""
-
-    def __init__(self, document: str | None, clock: float) -> None:
-        self.document = document
-        self.clock = clock
-
-
 async def read_use(state: State, account: str, limiter: RateLimiter) -> RequestUse:
     """Read how much of the limits of an account is used.
 
@@ -58,18 +50,12 @@ async def read_use(state: State, account: str, limiter: RateLimiter) -> RequestU
         own.advance(now)
         return _use(own, now, {})
 
-    def look(document: str | None, clock: float) -> tuple[str, None]:
-        raise _Found(document, clock)
-
-    try:
-        await state.update_limits(account, look)
-    except _Found as found:
-        log = read(found.document, AccountLimits(per_second=own.set_per_second, per_hour=own.own_limit))
-        # Without a wish this only lets go what is over; the log is not written.
-        log.take(Take(process=""), found.clock)
-        hour = log.time - log.limits.hour
-        return _use(log.windows, log.time, {name: rows.since(hour) for name, rows in log.processes.items() if name})
-    raise RuntimeError("a change that raises was made")
+    document, clock = await state.get_limits(account)
+    log = read(document, AccountLimits(per_second=own.set_per_second, per_hour=own.own_limit))
+    # Without a wish this only lets go what is over; the log is not written.
+    log.take(Take(process=""), clock)
+    hour = log.time - log.limits.hour
+    return _use(log.windows, log.time, {name: rows.since(hour) for name, rows in log.processes.items() if name})
 
 
 def _use(windows: SlidingWindows, now: float, processes: Mapping[str, int]) -> RequestUse:

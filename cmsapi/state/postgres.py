@@ -40,6 +40,9 @@ class PostgresState(State):
     async def _run(self, transaction: Transaction[T]) -> T:
         return await self._journal.run(transaction)
 
+    async def _run_limits(self, transaction: Transaction[T]) -> T:
+        return await self._limits.run(transaction)
+
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, in one step."""
         mine, results = secrets.token_hex(8), list[T]()
@@ -53,7 +56,7 @@ class PostgresState(State):
             results.append(result)
             return [Write(_LIMITS, (account,), (document, mine))], result
 
-        return await self._limits.run(Transaction(account, [Read(_LIMITS, (account,))], decide, flushed=False))
+        return await self._run_limits(Transaction(account, [Read(_LIMITS, (account,))], decide, flushed=False))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the connections."""

@@ -345,6 +345,14 @@ class State(abc.ABC):
 
         return await self._run_limits(Transaction(account, [Read(LIMITS, (account,))], decide, flushed=False))
 
+    async def get_limits(self, account: str) -> tuple[str | None, float]:
+        """Return the document of an account, or None when there is none, and the store's time."""
+
+        def look(now: float, rows: Rows) -> tuple[Sequence[Write], tuple[str | None, float]]:
+            return [], (rows[0][-1] if rows else None, now)
+
+        return await self._run_limits(Transaction(account, [Read(LIMITS, (account,))], look, flushed=None))
+
     # What the operations have in common
 
     async def _this_process(self) -> Owner:
