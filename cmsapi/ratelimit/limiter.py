@@ -5,8 +5,6 @@ priority, and first come, first served within one. A cancelled call hands its pe
 all of them pause while the service asks for it. A call that does not wait for so long a pause is refused at once, also
 when it waits already.
 
-After several refusals (429) without another answer between them, one request at a time leaves, until one succeeds.
-
 Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
 So an interactive call finds free permits while hundreds of jobs are polled. No other lane is held back for a later one.
 """
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 LONG_WAIT = 5.0
 # While other loops have requests out, a limiter with waiting calls asks this often whether one of those was closed.
 CLOSED_AFTER = 1.0
-# Refusals in a row from which on one request at a time finds out whether the service works again.
-_PROBED = 2
 
 
 class Priority(enum.IntEnum):
@@ -64,14 +60,6 @@ class LoopGroup:
     #: Held while a limiter uses the windows: the loops may run in several threads.
     lock: threading.RLock = attrs.field(factory=threading.RLock)
     limiters: list[RateLimiter] = attrs.field(factory=list)
-    #: How many times the service refused in a row, requests that were under way together counted once; and since when.
-    refusals: int = 0
-    refused_at: float = -math.inf
-
-    @property
-    def probing(self) -> bool:
-        """Whether the request that finds out whether the service still refuses is under way."""
-        return self.refusals >= _PROBED and any(limiter.open for limiter in self.limiters.copy())
 
     def join(self, limiter: RateLimiter) -> None:
         """Let a limiter take permits from these windows."""
@@ -185,7 +173,7 @@ class RateLimiter:
     def _take(self, permit: Permit, priority: Priority, now: float) -> bool:
         """Take a permit, if one is free and calls do not pause."""
         with self._lock:
-            if now < self.windows.paused_until or self.group.probing:
+            if now < self.windows.paused_until:
                 return False
             taken = self.windows.take(permit, now, sparing=priority is Priority.POLL)
             if taken:
@@ -197,8 +185,7 @@ class RateLimiter:
         others = len(self._limiters) > 1
         if others:
             self.group.evict_closed(now)
-        free_at = math.inf if self.group.probing else self.windows.next_time(now, sparing=sparing)
-        when = max(self.windows.paused_until, free_at)
+        when = max(self.windows.paused_until, self.windows.next_time(now, sparing=sparing))
         if others and any(limiter.open for limiter in self._limiters if limiter is not self):
             return min(when, now + CLOSED_AFTER)
         return when
@@ -262,17 +249,12 @@ class RateLimiter:
 
     def refused(self, permit: Permit) -> int:
         """Note that a request got a 429; return how many times in a row the service refused."""
-        group = self.group
         with self._lock:
-            # A request that left before the last refusal was known says nothing new.
-            if permit.taken_at >= group.refused_at:
-                group.refusals += 1
-                group.refused_at = self.time()
-            return group.refusals
+            return self.windows.refused(permit, self.time())
 
     def accepted(self) -> None:
         """Note that a request got another answer than a 429."""
-        self.group.refusals = 0
+        self.windows.refusals = 0
 
     def obey(self, limits: RateLimits) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
@@ -294,7 +276,8 @@ class RateLimiter:
                 return "pause", "the service or the shared limits ask for a pause"
             windows.advance(now)
             if windows.known and windows.probing(now):
-                return "second", "answers have stayed away, and one request finds out whether the service answers again"
+                why = "the service has refused several calls" if windows.refusals else "answers have stayed away"
+                return "second", f"{why}, and one request finds out whether the service answers again"
             if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
                 return "second", f"{self.queued} calls wait before it, and {windows.per_second:g} may leave in a second"
             others = f", {windows.foreign_usage.count} of them by others" if windows.foreign_usage.count else ""

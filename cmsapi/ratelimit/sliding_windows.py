@@ -23,12 +23,16 @@ The proof depends on two things:
 - Clocks run at equal rates, to 500 parts in a million: hence 3,602 s to the hour. In a second that is less than the
   shortest round trip.
 
-The exception is silence: requests are out, none is answered, and the network may hold all of them and deliver them at
-once. Then the last three of the twenty permits go to *probes*, one at a time. Where answers came before, these three
-are left as a rule, because silence is noticed before the permits of the last answers are back. But once all twenty are
-out, no request could find out that the network is back. So a request that was given up longer ago than the cap and a
-second does not keep a probe from its permit of the second; while there are such requests, every request is a probe. If
-the network lives, they have arrived more than a second ago, and the proof holds. If the network delivers them late, one
+While it is in doubt whether the service answers, one request at a time leaves as a *probe*: before the first answer,
+whose headers tell what is left of the hour; after several refusals (429) without another answer between them; and in
+silence.
+
+Silence is the exception from the proof: requests are out, none is answered, and the network may hold all of them and
+deliver them at once. Then the last three of the twenty permits go to probes. Where answers came before, these three are
+left as a rule, because silence is noticed before the permits of the last answers are back. But once all twenty are out,
+no request could find out that the network is back. So a request that was given up longer ago than the cap and a second
+does not keep a probe from its permit of the second; while there are such requests, every request is a probe. If the
+network lives, they have arrived more than a second ago, and the proof holds. If the network delivers them late, one
 request too many may arrive for each probe that found all twenty out.
 
 An answer may name a lower limit than the setting, and fill the hour with that: the service allows less, or a gateway on
@@ -59,6 +63,8 @@ SPARE = 1 / 10
 _BESIDE = 1 / 20
 # This part of every second goes to probes in a silence.
 _PROBES = 3 / 20
+# Refusals in a row from which on there are only probes.
+_REFUSED_OFTEN = 2
 
 
 class SlidingWindows:
@@ -96,7 +102,10 @@ class SlidingWindows:
         self.paused_until: float = -math.inf
         #: The requests that were given up and have not settled.
         self.unanswered: UnansweredRequests = UnansweredRequests()
-        # The request that went out last in a silence, or as the first of all, while it is out.
+        #: How many times the service refused in a row, requests that were under way together counted once.
+        self.refusals: int = 0
+        self._refused_at = -math.inf
+        # The request that went out last while it is in doubt whether the service answers, until it has ended.
         self._probe: Permit | None = None
         #: Requests in any one second and in any hour as set here, and the part of the hour that is not taken sparingly.
         self.set_per_second: float = math.inf
@@ -167,7 +176,7 @@ class SlidingWindows:
         if not self.unsettled:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
-        if now >= lost.silent_from or not self.known:
+        if now >= lost.silent_from or not self.known or self.refusals >= _REFUSED_OFTEN:
             self._probe = permit
         permit.taken_at = now
         self.take_all(1)
@@ -191,10 +200,13 @@ class SlidingWindows:
         return min(of_hour, of_second - self._kept_of_second(sparing=sparing))
 
     def probing(self, now: float) -> bool:
-        """Tell whether a probe is out that all others wait for: in a silence, or before the first answer."""
-        if self._probe is None or (now < self.unanswered.silent_from and self.known):
+        """Tell whether a probe is out that all others wait for."""
+        if self._probe is None:
             return False
-        return not self.known or self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._kept
+        if not self.known or self.refusals >= _REFUSED_OFTEN:
+            return True
+        silent = now >= self.unanswered.silent_from
+        return silent and (self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._kept)
 
     def _of_second(self, now: float) -> float:
         return self.per_second - self.unsettled - self.log.in_second(now)
@@ -236,6 +248,14 @@ class SlidingWindows:
         if permit is self._probe:
             self._probe = None
         self.unsettled -= 1
+
+    def refused(self, permit: Permit, now: float) -> int:
+        """Note that a request got a 429; return how many times in a row the service refused."""
+        # A request that left before the last refusal was known says nothing new.
+        if permit.taken_at >= self._refused_at:
+            self.refusals += 1
+            self._refused_at = now
+        return self.refusals
 
     def settle(self, at: float) -> None:
         """Note that a request settled whose permit is not out any more."""
