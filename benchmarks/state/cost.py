@@ -43,7 +43,7 @@ def operations(state: State) -> dict[str, Operation]:
     held: list[Lease] = []
 
     async def settle() -> object:
-        return await taken(state, "unlimited", unlimited, Take(process="a", settled=(0.0,), answered=True, want=1))
+        return await taken(state, "unlimited", unlimited, Take(process="a", landed=(0.0,), answered=True, want=1))
 
     async def refused() -> object:
         return await taken(state, "limited", limited, Take(process="a", open=20, want=1))
@@ -163,5 +163,5 @@ async def on_sqlite(directory: Path) -> dict[str, float]:
 async def full_hour(state: State) -> None:
     """Fill the hour of the account whose takes give nothing."""
     limited = AccountLimits(per_second=20, per_hour=_HOUR_OF)
-    settled = tuple(float(number) for number in range(_HOUR_OF))
-    await taken(state, "limited", limited, Take(process="b", settled=settled, answered=True))
+    landed = tuple(float(number) for number in range(_HOUR_OF))
+    await taken(state, "limited", limited, Take(process="b", landed=landed, answered=True))

@@ -5,8 +5,9 @@ priority, and first come, first served within one. A cancelled call hands its pe
 all of them pause while the service asks for it. A call that does not wait for so long a pause is refused at once, also
 when it waits already.
 
-Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
-So an interactive call finds free permits while hundreds of jobs are polled. No other lane is held back for a later one.
+Polls come last and in the background: two of the twenty requests of a second, and a reserve of the hour, are not for
+them. So an interactive call finds free permits while hundreds of jobs are polled. No other queue is held back for a
+later one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CLOSED_AFTER = 1.0
 
 
 class Priority(enum.IntEnum):
-    """Order the lanes: a call that a person waits for passes one that a machine waits for."""
+    """Order the queues: a call that a person waits for passes one that a machine waits for."""
 
     INTERACTIVE = 0
     LAUNCH = 1
@@ -48,8 +49,8 @@ class Priority(enum.IntEnum):
     POLL = 3
 
 
-#: The calls that wait in a lane: what each waits for, and the longest pause that it waits for.
-Lane: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
+#: The calls that wait in a queue: what each waits for, and the longest pause that it waits for.
+Queue: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
 
 
 @attrs.define(eq=False)
@@ -90,15 +91,15 @@ class RateLimiter:
         self.windows: SlidingWindows = windows
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self.loop.time
-        # How many calls wait in all lanes.
+        # How many calls wait in all queues.
         self.queued: int = 0
         #: The permits of this loop that have not ended.
         self.open: set[Permit] = set()
         self.group: LoopGroup = LoopGroup(windows) if group is None else group
         self.group.join(self)
         self._limiters, self._lock = self.group.limiters, self.group.lock
-        # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
-        self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
+        # Ordered dictionaries, so that a cancelled waiter leaves the middle of a queue at once.
+        self._queues: tuple[Queue, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
         self._foreign_growth = ForeignGrowth()
         self._timer = Timer(self.serve)
@@ -143,14 +144,14 @@ class RateLimiter:
 
     async def _turn(self, permit: Permit, priority: Priority, max_pause: float) -> None:
         waiter: asyncio.Future[None] = self.loop.create_future()
-        lane = self._lanes[priority]
-        lane[waiter] = permit, max_pause
+        queue = self._queues[priority]
+        queue[waiter] = permit, max_pause
         self.queued += 1
         self.serve(self.time())
         try:
             await waiter
         except asyncio.CancelledError:
-            self._leave(lane, waiter)
+            self._leave(queue, waiter)
             if not waiter.cancelled():
                 self.end(permit, "unsent")
             raise
@@ -159,15 +160,15 @@ class RateLimiter:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
         with self._lock:
             while (priority := self._front()) is not None:
-                lane = self._lanes[priority]
-                waiter, (permit, _) = next(iter(lane.items()))
+                queue = self._queues[priority]
+                waiter, (permit, _) = next(iter(queue.items()))
                 if not self._take(permit, priority, now):
                     self._refuse_impatient(now)
                     self._timer.set(
-                        self._next_time(now, sparing=priority is Priority.POLL) if self.queued else math.inf
+                        self._next_time(now, background=priority is Priority.POLL) if self.queued else math.inf
                     )
                     return
-                self._leave(lane, waiter)
+                self._leave(queue, waiter)
                 waiter.set_result(None)
 
     def _take(self, permit: Permit, priority: Priority, now: float) -> bool:
@@ -175,17 +176,17 @@ class RateLimiter:
         with self._lock:
             if now < self.windows.paused_until:
                 return False
-            taken = self.windows.take(permit, now, sparing=priority is Priority.POLL)
+            taken = self.windows.take(permit, now, background=priority is Priority.POLL)
             if taken:
                 self.open.add(permit)
             return taken
 
-    def _next_time(self, now: float, *, sparing: bool) -> float:
+    def _next_time(self, now: float, *, background: bool) -> float:
         """Return when to serve the next time, unless a permit ends before."""
         others = len(self._limiters) > 1
         if others:
             self.group.evict_closed(now)
-        when = max(self.windows.paused_until, self.windows.next_time(now, sparing=sparing))
+        when = max(self.windows.paused_until, self.windows.next_time(now, background=background))
         if others and any(limiter.open for limiter in self._limiters if limiter is not self):
             return min(when, now + CLOSED_AFTER)
         return when
@@ -193,10 +194,10 @@ class RateLimiter:
     def _refuse_impatient(self, now: float) -> None:
         """Refuse the calls that do not wait for as long as the pause lasts by now."""
         pause = self.pause_left(now)
-        for lane in self._lanes if pause else ():
-            for waiter, (_, max_pause) in tuple(lane.items()):
+        for queue in self._queues if pause else ():
+            for waiter, (_, max_pause) in tuple(queue.items()):
                 if pause > max_pause and not waiter.done():
-                    self._leave(lane, waiter)
+                    self._leave(queue, waiter)
                     waiter.set_exception(_paused(pause, max_pause))
 
     def end(self, permit: Permit, stage: End, quota: Quota | None = None) -> None:
@@ -262,14 +263,14 @@ class RateLimiter:
             self.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
-        """Estimate in seconds how long a call that comes now would wait in its lane."""
+        """Estimate in seconds how long a call that comes now would wait in its queue."""
         ahead, windows = sum(self.waiting()[: priority + 1]), self.windows
         with self._lock:
-            return max(self.pause_left(now), windows.expected_wait(ahead, now, sparing=priority is Priority.POLL))
+            return max(self.pause_left(now), windows.expected_wait(ahead, now, background=priority is Priority.POLL))
 
     def why_wait(self, priority: Priority) -> tuple[str, str]:
         """Tell which window makes a call wait that comes now (`"second"`, `"hour"` or `"pause"`), and why in words."""
-        now, sparing = self.time(), priority is Priority.POLL
+        now, background = self.time(), priority is Priority.POLL
         with self._lock:
             windows = self.windows
             if self.pause_left(now):
@@ -278,15 +279,15 @@ class RateLimiter:
             if windows.known and windows.probing(now):
                 why = "the service has refused several calls" if windows.refusals else "answers have stayed away"
                 return "second", f"{why}, and one request finds out whether the service answers again"
-            if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
+            if windows.available(background=background) > sum(self.waiting()[: priority + 1]):
                 return "second", f"{self.queued} calls wait before it, and {windows.per_second:g} may leave in a second"
             others = f", {windows.foreign_usage.count} of them by others" if windows.foreign_usage.count else ""
-            kept = f", and polls leave {windows.reserve:.0f} to other calls" if sparing else ""
+            kept = f", and polls leave {windows.reserve:.0f} to other calls" if background else ""
             return "hour", f"{windows.used} of {windows.per_hour:.0f} requests of the hour are used{others}{kept}"
 
     def waiting(self) -> list[int]:
-        """Return how many calls wait in each lane."""
-        return [len(lane) for lane in self._lanes]
+        """Return how many calls wait in each queue."""
+        return [len(queue) for queue in self._queues]
 
     @property
     def per_second(self) -> float:
@@ -303,7 +304,8 @@ class RateLimiter:
         """
         with self._lock:
             windows = self.windows
-            free = windows.free(now) - self.queued
+            windows.advance(now)
+            free = windows.available(background=True) - self.queued
             grown = self._foreign_growth.expected(windows.foreign_usage, now, within, hour=windows.log.hour)
             return free - min(grown, max(0.0, free / 2.0))
 
@@ -340,7 +342,7 @@ class RateLimiter:
                 reset_in=reset_in if reset_in != math.inf else 0.0,
                 reserve=int(windows.reserve),
                 queued=self.queued,
-                waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
+                waiting={priority.name.lower(): len(self._queues[priority]) for priority in Priority},
                 in_flight=sum(len(limiter.open) for limiter in self._limiters),
                 foreign=windows.foreign_usage.count,
                 paused_for=self.pause_left(now),
@@ -348,17 +350,17 @@ class RateLimiter:
 
     def _front(self) -> Priority | None:
         for priority in Priority:
-            lane = self._lanes[priority]
-            while lane:
-                waiter = next(iter(lane))
+            queue = self._queues[priority]
+            while queue:
+                waiter = next(iter(queue))
                 if not waiter.done():
                     return priority
                 # Cancelled, but its task has not run yet to say so.
-                self._leave(lane, waiter)
+                self._leave(queue, waiter)
         return None
 
-    def _leave(self, lane: Lane, waiter: asyncio.Future[None]) -> None:
-        if lane.pop(waiter, None) is not None:
+    def _leave(self, queue: Queue, waiter: asyncio.Future[None]) -> None:
+        if queue.pop(waiter, None) is not None:
             self.queued -= 1
 
 

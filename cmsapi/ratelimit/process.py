@@ -1,7 +1,7 @@
 """Share the limits of an account among the event loops of a process.
 
 The windows of an account belong to the process, because the service counts the requests of a key, whichever loop makes
-them. Each loop has a limiter with its own lanes and its own timer, because a loop may stop or close at any time. The
+them. Each loop has a limiter with its own queues and its own timer, because a loop may stop or close at any time. The
 limiters take their permits from the same windows, under a lock if there are several, and a permit that ends in one loop
 wakes the calls that wait in the others. Requests that a closed loop has left without an answer are given up, as if the
 answers were lost; so loops may also follow each other, as with `asyncio.run` several times.

@@ -20,7 +20,7 @@ class RateLimit:
         reset_in: Seconds until the hour gives the next request back; 0 when that takes an answer first.
         reserve: Requests of the hour that polls leave to other calls.
         queued: Calls that wait for quota.
-        waiting: The same by lane: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
+        waiting: The same by priority: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
         in_flight: Requests that wait for their answer.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
         paused_for: Seconds for which all calls pause because of a 429.

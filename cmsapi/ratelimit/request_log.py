@@ -1,4 +1,4 @@
-"""Remember when requests settled, for as long as that matters: one log serves both windows."""
+"""Remember when requests landed, for as long as that matters: one log serves both windows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SECOND = 1.0
 HOUR = 3602.0
 # Seconds for which requests are kept that have left the hour: a slow answer tells what was counted when its request
 # arrived, and they may be among that.
-KEPT = 120.0
+AFTER_THE_HOUR = 120.0
 # A log deletes its times once one in `_PART_GONE` is not kept any more: each deletion moves all the others.
 _PART_GONE = 8
 
 
 class RequestLog:
-    """Keep the times at which requests settled, in order, until they leave the hour; its length is that of the hour."""
+    """Keep the times at which requests landed, in order, until they leave the hour; its length is that of the hour."""
 
     def __init__(self, times: Iterable[float] = (), *, second: float = SECOND, hour: float = HOUR) -> None:
         self.second: float = second
@@ -36,7 +36,7 @@ class RequestLog:
         return len(self._times) - self._gone
 
     def add(self, at: float) -> None:
-        """Note that one more has settled."""
+        """Note that one more has landed."""
         insort(self._times, at)
 
     def age(self, now: float) -> None:
@@ -44,17 +44,17 @@ class RequestLog:
         times = self._times
         if not times or times[0] + self.hour > now:
             return
-        unneeded = bisect_right(times, now - KEPT, key=lambda at: at + self.hour)
+        unneeded = bisect_right(times, now - AFTER_THE_HOUR, key=lambda at: at + self.hour)
         if unneeded * _PART_GONE > len(times):
             del times[:unneeded]
         self._gone = bisect_right(times, now, key=lambda at: at + self.hour)
 
     def in_second(self, now: float) -> int:
         """Return how many are in the second."""
-        return len(self._times) - self._left_second(now)
+        return len(self._times) - self._out_of_second(now)
 
     def between(self, after: float, until: float) -> int:
-        """Return how many settled after a time and not after another one."""
+        """Return how many landed after a time and not after another one."""
         return max(0, bisect_right(self._times, until) - bisect_right(self._times, after))
 
     def leaving(self, until: float) -> int:
@@ -63,7 +63,7 @@ class RequestLog:
 
     def leaves_second(self, now: float) -> float:
         """Return when the next one leaves the second, infinity when none is in it."""
-        first = self._left_second(now)
+        first = self._out_of_second(now)
         return self._times[first] + self.second if first < len(self._times) else math.inf
 
     def leaves_hour(self, count: int = 1) -> float:
@@ -72,5 +72,5 @@ class RequestLog:
             return -math.inf
         return self._times[self._gone + count - 1] + self.hour if count <= len(self) else math.inf
 
-    def _left_second(self, now: float) -> int:
+    def _out_of_second(self, now: float) -> int:
         return bisect_right(self._times, now, key=lambda at: at + self.second)

@@ -1,15 +1,16 @@
 """Count the requests of all processes of an account in one log, which lies in the shared state.
 
-The log has a row for each request that may count: one that is open until it settles, then one with the time at which
+The log has a row for each request that may count: one that is open until it lands, then one with the time at which
 it did. So the rule is that of `cmsapi.ratelimit.sliding_windows`, and so is its proof: a permit is out from the moment
-it is given until one window after its request has settled, whichever process holds it.
+it is given until one window after its request has landed, whichever process holds it.
 
 A *take* is one transaction by the clock of the state. A process tells its rows, and how many permits it wants; what is
 over is dropped; and the process gets permits, which are open rows from then on, or the seconds after which it may ask
 again. Each process writes its own rows, and all of them each time. So a take whose reply got lost leaks nothing, one
 that arrives twice counts once, and whatever a process did while it could not reach the state counts once it is back.
 
-- The open rows of a process that was not heard of for `LIFE` seconds settle when nothing of it can still arrive.
+- The open rows of a process that was not heard of for `PROCESS_TIMEOUT` seconds land when nothing of it can still
+  arrive.
 - While others wait, a process takes no more than an even share of the second; and in a short hour it leaves one permit
   to each of them that had fewer in the last minute. Polls make way for all other calls.
 - After an outage all processes pause until each of them must have told what it did meanwhile. A process that did not
@@ -18,7 +19,7 @@ that arrives twice counts once, and whatever a process did while it could not re
 - A state may lose the log, or something else may spoil it. Then a new one begins, and once a process comes that knew
   another one, all pause until each of them must have told its rows.
 - Rows are told by their age, so that the clocks of the processes need not agree. What the telling takes makes a request
-  settle later, never sooner.
+  land later, never sooner.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ import attrs
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
 from cmsapi.ratelimit.permits import Quota
-from cmsapi.ratelimit.request_log import HOUR, KEPT, SECOND, RequestLog
+from cmsapi.ratelimit.request_log import AFTER_THE_HOUR, HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # A log of another format is not read; the limits are learned again.
 FORMAT = 3
-# Seconds without a word from a process after which its open rows settle, once nothing of it can still arrive.
-LIFE = 5.0
+# Seconds without a word from a process after which its open rows land, once nothing of it can still arrive.
+PROCESS_TIMEOUT = 5.0
 # The most seconds after which a process that waits comes back, and those for which it counts as waiting.
 LONGEST_WAIT = 2.0
 WAITS = LONGEST_WAIT + 1.0
@@ -60,8 +61,8 @@ OUTAGE_PAUSE = 2.0
 ABSENCE = 0.6
 # Seconds over which the permits of two processes are compared.
 LATELY = 60.0
-# A clock that goes back further than this was set; waiting for it would hold all processes up.
-STEP = 10.0
+# A clock that goes back by more seconds than this was set; waiting for it would hold all processes up.
+CLOCK_JUMP = 10.0
 # A process that has more rows than that writes those that have left the second in slots, each at its end: a request may
 # leave the hour later by a slot.
 MOST_ROWS = 1024
@@ -77,7 +78,7 @@ class AccountLimits:
         reserve: Requests of the hour that polls leave to the others; None for one in a hundred.
         second: Length of the shorter window in seconds.
         hour: Length of the longer window in seconds, with what the clocks may differ by.
-        life: Seconds after which a process that was not heard of counts as gone.
+        process_timeout: Seconds after which a process that was not heard of counts as gone.
     """
 
     per_second: float | None
@@ -85,13 +86,13 @@ class AccountLimits:
     reserve: float | None = None
     second: float = SECOND
     hour: float = HOUR
-    life: float = LIFE
+    process_timeout: float = PROCESS_TIMEOUT
 
     @property
     def horizon(self) -> float:
-        """Seconds for which a request that has settled matters."""
+        """Seconds for which a request that has landed matters."""
         if (self.per_hour or math.inf) < math.inf:
-            return self.hour + KEPT
+            return self.hour + AFTER_THE_HOUR
         return self.second if (self.per_second or math.inf) < math.inf else 0.0
 
     def windows(self) -> SlidingWindows:
@@ -108,17 +109,17 @@ class ProcessRows:
         heard_at: When it was last heard of.
         open: Its requests without an answer, and permits at hand.
         waiting: 0 when none of its calls waits, 1 when only polls do, 2 for others.
-        settled: When its other requests settled.
+        landed: When its other requests landed.
     """
 
     heard_at: float
     open: int = 0
     waiting: int = 0
-    settled: list[float] = attrs.field(factory=list)
+    landed: list[float] = attrs.field(factory=list)
 
     def since(self, moment: float) -> int:
-        """Return how many are open or settled after a moment."""
-        return self.open + sum(at > moment for at in self.settled)
+        """Return how many are open or landed after a moment."""
+        return self.open + sum(at > moment for at in self.landed)
 
 
 @attrs.frozen(kw_only=True)
@@ -128,27 +129,27 @@ class Take:
     Args:
         process: Names the process; no two lives of one have the same name.
         open: Its requests without an answer, and permits at hand.
-        settled: How long ago, in seconds, its other requests of the hour settled.
+        landed: How long ago, in seconds, its other requests of the hour landed.
         answered: Whether one was answered since the last take.
         quota: What the newest answer said of the limits, or None.
         taken_at: When the permit of that answer's request was taken, by the clock of the state.
         quota_age: Seconds since that answer came.
         pause: Seconds for which all processes pause.
         want: Permits wanted.
-        sparing: Whether they are for polls, which leave a part of both windows to other calls.
+        background: Whether they are for polls, which leave a part of both windows to other calls.
         log: When the log of the last take began, 0 for none.
     """
 
     process: str
     open: int = 0
-    settled: tuple[float, ...] = ()
+    landed: tuple[float, ...] = ()
     answered: bool = False
     quota: Quota | None = None
     taken_at: float = math.inf
     quota_age: float = 0.0
     pause: float = 0.0
     want: int = 0
-    sparing: bool = False
+    background: bool = False
     log: int = 0
 
 
@@ -205,11 +206,11 @@ class SharedLog:
         if windows.limited and self._were_absent(asked.process, now - before):
             windows.pause(now + OUTAGE_PAUSE)
         if windows.limited and (lost or spoilt):
-            windows.pause(min(now, self.began / 1000) + self.limits.life)
-        settled, heard = [now - age for age in asked.settled], self.processes.get(asked.process)
-        if settled and (heard is None or max(settled) > heard.heard_at):
-            windows.tried(max(settled))
-        rows = self.processes[asked.process] = ProcessRows(now, asked.open, 0, settled)
+            windows.pause(min(now, self.began / 1000) + self.limits.process_timeout)
+        landed, heard = [now - age for age in asked.landed], self.processes.get(asked.process)
+        if landed and (heard is None or max(landed) > heard.heard_at):
+            windows.tried(max(landed))
+        rows = self.processes[asked.process] = ProcessRows(now, asked.open, 0, landed)
         self._count()
         if asked.quota is not None and not lost:
             came_at = now - asked.quota_age
@@ -217,7 +218,7 @@ class SharedLog:
         windows.known = windows.known or (asked.answered and not lost)
         granted, wait = self._give(rows, asked, now)
         rows.open += granted
-        rows.waiting = 0 if asked.want == granted else 1 if asked.sparing else 2
+        rows.waiting = 0 if asked.want == granted else 1 if asked.background else 2
         windows.take_all(granted)
         loss = "spoilt" if spoilt else "lost" if lost else None
         return Taken(granted=granted, wait=wait, log=self, loss=loss)
@@ -227,7 +228,7 @@ class SharedLog:
         self.time += seconds
         for rows in self.processes.values():
             rows.heard_at += seconds
-            rows.settled = [at + seconds for at in rows.settled]
+            rows.landed = [at + seconds for at in rows.landed]
         windows = self.limits.windows()
         windows.learn(self.windows, seconds)
         self.windows = windows
@@ -240,29 +241,29 @@ class SharedLog:
 
     def _advance(self, clock: float) -> float:
         """Drop what is over, and return the time."""
-        if clock < self.time - STEP:
+        if clock < self.time - CLOCK_JUMP:
             self.shift(clock - self.time)
         now, horizon = max(clock, self.time), self.limits.horizon
         self.time = now
         for name, rows in list(self.processes.items()):
-            gone_at = rows.heard_at + self.limits.life + IN_FLIGHT_CAP
+            gone_at = rows.heard_at + self.limits.process_timeout + IN_FLIGHT_CAP
             if gone_at <= now:
-                rows.settled += [gone_at] * rows.open
+                rows.landed += [gone_at] * rows.open
                 rows.open = rows.waiting = 0
-            rows.settled = [at for at in rows.settled if at + horizon > now]
-            if not (rows.open or rows.waiting or rows.settled):
+            rows.landed = [at for at in rows.landed if at + horizon > now]
+            if not (rows.open or rows.waiting or rows.landed):
                 del self.processes[name]
         self._count()
         return now
 
     def _count(self) -> None:
-        self.windows.unsettled = sum(rows.open for rows in self.processes.values())
-        self.windows.log.fill(sorted(chain.from_iterable(rows.settled for rows in self.processes.values())))
+        self.windows.outstanding = sum(rows.open for rows in self.processes.values())
+        self.windows.log.fill(sorted(chain.from_iterable(rows.landed for rows in self.processes.values())))
         self.windows.advance(self.time)
 
     def _were_absent(self, process: str, since: float) -> bool:
         """Tell whether the other processes could not reach the state; the last take was `since` seconds ago."""
-        absence = max(ABSENCE * self.limits.life, WAITS)
+        absence = max(ABSENCE * self.limits.process_timeout, WAITS)
         return since > absence and any(rows.open or rows.waiting for rows in self.others(process))
 
     # What a process gets
@@ -272,21 +273,21 @@ class SharedLog:
         if not asked.want:
             return 0, 0.0
         windows, second = self.windows, self.limits.second
-        lane = 1 if asked.sparing else 2
-        waiting = [each for each in self.others(asked.process) if each.waiting >= lane and each.heard_at + WAITS > now]
-        free = windows.room(now, sparing=asked.sparing) if now >= windows.paused_until else 0
+        level = 1 if asked.background else 2
+        waiting = [each for each in self.others(asked.process) if each.waiting >= level and each.heard_at + WAITS > now]
+        free = windows.room(now, background=asked.background) if now >= windows.paused_until else 0
         if not windows.known:
-            free = min(free, 1 - windows.unsettled)
-        free_at = windows.next_time(now, sparing=asked.sparing)
-        if waiting and (burst := windows.burst(sparing=asked.sparing)) < math.inf:
+            free = min(free, 1 - windows.outstanding)
+        free_at = windows.next_time(now, background=asked.background)
+        if waiting and (burst := windows.burst(background=asked.background)) < math.inf:
             ahead = 0
-            if windows.left(sparing=asked.sparing) < burst:
+            if windows.available(background=asked.background) < burst:
                 lately = own.since(now - LATELY)
                 ahead = sum(each.since(now - LATELY) < lately for each in waiting)
             share = math.ceil(burst / (len(waiting) + 1)) - own.since(now - second)
             free = min(free - ahead, share)
             if share <= 0:
-                free_at = max(free_at, min((at + second for at in own.settled if at + second > now), default=math.inf))
+                free_at = max(free_at, min((at + second for at in own.landed if at + second > now), default=math.inf))
         granted = max(0, min(asked.want, int(min(free, sys.maxsize))))
         if granted:
             return granted, 0.0
@@ -324,10 +325,10 @@ def read(document: str | None, limits: AccountLimits) -> SharedLog:
         return log
     said: Any = loads(text.encode())
     log.began, log.time = said["began"], said["time"]
-    for name, (heard_at, out, waiting, *settled) in said["processes"].items():
+    for name, (heard_at, out, waiting, *landed) in said["processes"].items():
         log.processes[name] = rows = ProcessRows(heard_at, out, waiting)
-        for at, count in zip(settled[::2], settled[1::2], strict=True):
-            rows.settled += [at / 1000] * count
+        for at, count in zip(landed[::2], landed[1::2], strict=True):
+            rows.landed += [at / 1000] * count
     windows = log.windows
     windows.known = windows.known or said["known"]
     windows.obey_service(_or_never(said["limit"]))
@@ -343,8 +344,8 @@ def _digest(text: str) -> str:
 
 
 def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
-    """Return when a process was heard of, how it stands, and the times and counts of what has settled."""
-    times, slot = rows.settled, log.limits.hour / MOST_ROWS
+    """Return when a process was heard of, how it stands, and the times and counts of what has landed."""
+    times, slot = rows.landed, log.limits.hour / MOST_ROWS
     if len(times) > MOST_ROWS:
         in_second = log.time - log.limits.second - slot
         times = [at if at > in_second else math.ceil(at / slot) * slot for at in times]

@@ -39,7 +39,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 # Answers are told within this many seconds, so that other processes know in time when permits come back.
 TELL_WITHIN = 0.15
 # A state that takes longer than this for a take cannot be reached: requests do not wait for it.
-PATIENCE = 2.0
+TIMEOUT = 2.0
 # How often a state that cannot be reached is tried again; `OUTAGE_PAUSE` is longer.
 TRY_AGAIN = 1.0
 # How long after the last take was asked for the first request may go alone: the permits that other processes got before
@@ -68,8 +68,8 @@ class SharedWindows(SlidingWindows):
         self._process = f"{os.getpid()}-{secrets.token_hex(6)}"
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
-        # Permits that were given and not taken, when the requests of this process settled, and how many of others have
-        # not settled.
+        # Permits that were given and not taken, when the requests of this process landed, and how many requests of the
+        # others have not.
         self._at_hand = 0
         self._own: list[float] = []
         self._others_open = 0
@@ -97,26 +97,26 @@ class SharedWindows(SlidingWindows):
         self.takes: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
-        """Connect a limiter: the function that counts the calls waiting in each lane, and the one that serves them."""
+        """Connect a limiter: the function that counts the calls waiting in each queue, and the one that serves them."""
         self._waiting, self._serve = waiting, serve
 
     # Taking and ending
 
-    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
+    def take(self, permit: Permit, now: float, *, background: bool = False) -> bool:
         """Take a permit, if one is at hand; a take for polls has left a part to others."""
         if self.outage is not None:
-            return super().take(permit, now, sparing=sparing)
+            return super().take(permit, now, background=background)
         if not self._admits(now):
             return False
         self._at_hand -= 1
         self.take_freely(permit, now)
         return True
 
-    def next_time(self, now: float, *, sparing: bool = False) -> float:
+    def next_time(self, now: float, *, background: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
         self._schedule(now)
         if self.outage is not None:
-            return super().next_time(now, sparing=sparing)
+            return super().next_time(now, background=background)
         if self._admits(now):
             return now
         return self.unanswered.next_change(now) if self._at_hand else math.inf
@@ -126,10 +126,10 @@ class SharedWindows(SlidingWindows):
 
     def _expired(self, now: float) -> bool:
         """Tell whether other processes may take this one for gone, and with it what is at hand."""
-        return now >= self._told_at + self._limits.life
+        return now >= self._told_at + self._limits.process_timeout
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
-        """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
+        """Note that a request landed: the service answered it. `quota` is what the answer says of the limits."""
         super().answered(permit, now, quota if self.outage is not None else None)
         self._answered = True
         if quota is not None and self.outage is None and permit.taken_at >= self._heard_from:
@@ -148,9 +148,9 @@ class SharedWindows(SlidingWindows):
         self._untold_since = min(self._untold_since, now)
         self._schedule(now)
 
-    def settle(self, at: float) -> None:
-        """Note that a request settled whose permit is not out any more."""
-        super().settle(at)
+    def land(self, at: float) -> None:
+        """Note when a request landed that no longer counts as outstanding."""
+        super().land(at)
         self._own.append(at)
         self._untold_since = min(self._untold_since, at)
 
@@ -186,15 +186,15 @@ class SharedWindows(SlidingWindows):
             due = min(due, self._not_before)
         elif self._at_hand and not wanted:
             due = min(due, self._told_at + TELL_WITHIN)
-        if self._at_hand or self.unsettled > self._others_open:
-            due = min(due, self._told_at + self._limits.life / 2)
+        if self._at_hand or self.outstanding > self._others_open:
+            due = min(due, self._told_at + self._limits.process_timeout / 2)
         return due
 
     async def _take(self) -> None:
         sent = self._loop.time()
         asked = self._ask(sent)
         late = self._loop.call_at(
-            sent + PATIENCE, self._fail, StateError(f"it took more than {PATIENCE:g} s to answer"), sent
+            sent + TIMEOUT, self._fail, StateError(f"it took more than {TIMEOUT:g} s to answer"), sent
         )
         try:
             taken = await self._store.update_limits(self._account, functools.partial(take, self._in_force(), asked))
@@ -218,28 +218,28 @@ class SharedWindows(SlidingWindows):
     def _ask(self, now: float) -> Take:
         """Say what this process did and how many permits it wants; one that wants none gives back those at hand."""
         self.advance(now)
-        *lanes, polls = (0, 0) if self.outage is not None else self._waiting() or (0, 0)
-        sparing, overdue = not sum(lanes), self.unanswered.overdue(now)
-        wanted = polls if sparing else sum(lanes)
+        *others, polls = (0, 0) if self.outage is not None else self._waiting() or (0, 0)
+        background, overdue = not sum(others), self.unanswered.overdue(now)
+        wanted = polls if background else sum(others)
         wanted = min(wanted, 1) if overdue else wanted
         if not wanted or self._expired(now):
             self._at_hand = 0
         horizon = self._in_force().horizon
         self._own = [at for at in self._own if at + horizon > now]
         # In a silence, what is overdue counts as if the network lived: otherwise no request could find that out.
-        settled = [*self._own, *(at + IN_FLIGHT_CAP for at in self.unanswered.unvouched[:overdue])]
+        landed = [*self._own, *(at + IN_FLIGHT_CAP for at in self.unanswered.given_up[:overdue])]
         quota, permit, came_at = self._header or (None, Permit(), now)
         asked = Take(
             process=self._process,
-            open=self.unsettled - self._others_open - overdue + self._at_hand,
-            settled=tuple(now - at for at in settled),
+            open=self.outstanding - self._others_open - overdue + self._at_hand,
+            landed=tuple(now - at for at in landed),
             answered=self._answered,
             quota=quota,
             taken_at=permit.taken_at + self._ahead if quota is not None else math.inf,
             quota_age=now - came_at,
             pause=max(0.0, self._pause_untold - now, 0.0 if self.outage is None else OUTAGE_PAUSE),
             want=max(0, wanted - self._at_hand),
-            sparing=sparing,
+            background=background,
             log=self._began,
         )
         self._untold_since, self._pause_untold, self._answered, self._header = math.inf, -math.inf, False, None
@@ -254,17 +254,17 @@ class SharedWindows(SlidingWindows):
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared after a pause of %g s", OUTAGE_PAUSE)
             self.outage = None
-            self.keep_to(math.inf)
+            self.slow_down(math.inf)
             if self.limited:
                 self.pause(now + OUTAGE_PAUSE)
                 self._heard_from = now + OUTAGE_PAUSE
         if taken.loss is not None:
-            self._heard_from = now + self._limits.life
+            self._heard_from = now + self._limits.process_timeout
         ahead, others = log.time - sent, log.others(self._process)
-        self.unsettled -= self._others_open
+        self.outstanding -= self._others_open
         self._others_open = sum(rows.open for rows in others)
-        self.unsettled += self._others_open
-        self.log.fill(sorted([*self._own, *(at - ahead for rows in others for at in rows.settled)]))
+        self.outstanding += self._others_open
+        self.log.fill(sorted([*self._own, *(at - ahead for rows in others for at in rows.landed)]))
         self.advance(now)
         self.learn(log.windows, -ahead)
         self._at_hand += taken.granted
@@ -286,9 +286,9 @@ class SharedWindows(SlidingWindows):
             self._at_hand = 0
             for _ in range(self._others_open):
                 self.log.add(now)
-            self.unsettled: int = self.unsettled - self._others_open
+            self.outstanding: int = self.outstanding - self._others_open
             self._others_open = 0
-            self.keep_to(self._alone)
+            self.slow_down(self._alone)
             if self.takes:
                 super().pause(sent + STILL)
         self.outage = error
@@ -296,14 +296,14 @@ class SharedWindows(SlidingWindows):
 
     # What is known of the limits
 
-    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+    def expected_wait(self, ahead: int, now: float, *, background: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with `ahead` others before it."""
-        wait = super().expected_wait(ahead, now, sparing=sparing)
+        wait = super().expected_wait(ahead, now, background=background)
         return wait if self._at_hand or self.outage is not None else max(wait, self._not_before - now)
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
-        out = self._at_hand or self.unsettled > self._others_open or self._untold_since < math.inf
+        out = self._at_hand or self.outstanding > self._others_open or self._untold_since < math.inf
         return not out and self.outage is None and self._taking is None
 
     async def aclose(self) -> None:

@@ -2,22 +2,22 @@
 
 The service counts requests *when they arrive*: at most 20 in any second and 1,000 in any hour. A client cannot see
 arrivals, and the network moves them, so a limiter that spaces departures is wrong by the jitter. This one needs no
-knowledge of jitter. It gives permits, and a permit comes back one window after its request has *settled*, which is when
+knowledge of jitter. It gives permits, and a permit comes back one window after its request has *landed*, which is when
 the service must have seen it, if it ever will:
 
-- A request that is answered settles with its answer, however long that takes.
-- A request that was given up settles when it can no longer arrive, for which `cmsapi.ratelimit.unanswered` has rules.
+- A request that is answered lands with its answer, however long that takes.
+- A request that was given up lands when it can no longer arrive, for which `cmsapi.ratelimit.unanswered` has rules.
 - A request that has not left this machine gives its permit back at once.
 
 Why that suffices. Suppose the service saw 21 arrivals within one second, [w, w + 1). Take the request whose permit was
 taken last; it left before w + 1. Each of the other 20 had its permit before that and arrived at w or later, so it
-settled at w or later, so its permit comes back at w + 1 or later: when the last request got its permit, all 20 were
+landed at w or later, so its permit comes back at w + 1 or later: when the last request got its permit, all 20 were
 out, and there are only 20. The hour is the same with 1,000. The price is a burst rate of 20 / (1 + round trip) a
 second, in which a slow answer costs one of twenty permits for as long as it takes; the hour is used in full.
 
 The proof depends on two things:
 
-- Nothing arrives after it has settled. Of an answered request that is certain. Of a request that was given up it is
+- Nothing arrives after it has landed. Of an answered request that is certain. Of a request that was given up it is
   assumed that it arrives, if at all, within `IN_FLIGHT_CAP` of the first answer to a request that was sent after the
   giving up, and within `LOST_FOR_GOOD` of the giving up.
 - Clocks run at equal rates, to 500 parts in a million: hence 3,602 s to the hour. In a second that is less than the
@@ -39,9 +39,9 @@ An answer may name a lower limit than the setting, and fill the hour with that: 
 the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
 is believed next.
 
-Calls that can wait, such as polls, take permits *sparingly*: a tenth of every second and a reserve of the hour stay for
-the others. While other clients use the key, one permit in twenty of every second is left to them: headers do not tell
-what they use of a second.
+Calls that can wait, such as polls, take permits *in the background*: a tenth of every second and a reserve of the hour
+stay for the others. While other clients use the key, one permit in twenty of every second is left to them: headers do
+not tell what they use of a second.
 
 Nothing here waits or reads a clock: every method is told the time. The windows of one process are such an object, and
 so are those that several processes share through a state: see `cmsapi.ratelimit.shared_windows`.
@@ -56,11 +56,11 @@ from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 
-# Calls that take sparingly leave these parts to others: of the hour, unless a reserve is set, and of every second.
+# Calls in the background leave these parts to the others: of the hour, unless a reserve is set, and of every second.
 RESERVE = 1 / 100
-SPARE = 1 / 10
+RESERVE_OF_SECOND = 1 / 10
 # This part of every second is left to other clients of the key, while there are some.
-_BESIDE = 1 / 20
+_STRANGERS = 1 / 20
 # This part of every second goes to probes in a silence.
 _PROBES = 3 / 20
 # Refusals in a row from which on there are only probes.
@@ -73,11 +73,11 @@ class SlidingWindows:
     Args:
         per_second: Requests in any one second; None or infinity for no limit.
         per_hour: Requests in any hour; None or infinity for no limit.
-        reserve: Requests of the hour that are not taken sparingly; None for one in a hundred. It shrinks with the limit
-            when the service allows less.
+        reserve: Requests of the hour that are not taken in the background; None for one in a hundred. It shrinks with
+            the limit when the service allows less.
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
             the hour is remembered, or known to be unused.
-        log: The requests that have settled.
+        log: The requests that have landed.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class SlidingWindows:
         first_alone: bool = True,
         log: RequestLog | None = None,
     ) -> None:
-        #: Requests that took a permit and have not settled: in flight, or given up.
-        self.unsettled: int = 0
+        #: Requests that took a permit and have not landed: in flight, or given up.
+        self.outstanding: int = 0
         self.log: RequestLog = RequestLog() if log is None else log
         self.foreign_usage: ForeignUsage = ForeignUsage()
         #: Requests an hour as the service says, infinity before it has.
@@ -100,19 +100,19 @@ class SlidingWindows:
         self.tries_every: float = 0.0
         #: Until when all calls pause because of a 429; the limiter sees to it.
         self.paused_until: float = -math.inf
-        #: The requests that were given up and have not settled.
+        #: The requests that were given up and have not landed.
         self.unanswered: UnansweredRequests = UnansweredRequests()
         #: How many times the service refused in a row, requests that were under way together counted once.
         self.refusals: int = 0
         self._refused_at = -math.inf
         # The request that went out last while it is in doubt whether the service answers, until it has ended.
         self._probe: Permit | None = None
-        #: Requests in any one second and in any hour as set here, and the part of the hour that is not taken sparingly.
+        #: Requests in any one second and in any hour as set here, and the part of the hour that the background leaves.
         self.set_per_second: float = math.inf
         self.own_limit: float = math.inf
         self._reserve_share = 0.0
         # Requests in any one second for the time being, infinity for as many as are set.
-        self._most = math.inf
+        self._slowed_to = math.inf
         self.tighten(per_second, per_hour, reserve)
         #: Whether an answer has shown what is left of the hour, or the first one need not be waited for.
         self.known: bool = not (first_alone and self.limited)
@@ -126,7 +126,7 @@ class SlidingWindows:
 
     @property
     def set_reserve(self) -> float | None:
-        """Requests of the hour as set here that are not taken sparingly, None without a limit."""
+        """Requests of the hour as set here that are not taken in the background, None without a limit."""
         return self._reserve_share * self.own_limit if self.own_limit < math.inf else None
 
     def tighten(self, per_second: float | None, per_hour: float | None, reserve: float | None = None) -> None:
@@ -144,28 +144,31 @@ class SlidingWindows:
             self.service_limit = limit
             self._limit()
 
-    def keep_to(self, most: float) -> None:
+    def slow_down(self, per_second: float) -> None:
         """Allow no more requests in any one second for the time being; infinity ends that."""
-        self._most = most
+        self._slowed_to = per_second
         self._limit()
 
     def _limit(self) -> None:
         #: Requests in any one second and in any hour in force, infinity for no limit.
-        self.per_second: float = min(self.set_per_second, self._most)
+        self.per_second: float = min(self.set_per_second, self._slowed_to)
         self.per_hour: float = min(self.own_limit, self.service_limit)
         per_second, per_hour = self.per_second, self.per_hour
         limited = per_second != math.inf
-        parts = (SPARE, _PROBES, _BESIDE)
-        self._spare, self._kept, self._beside = (int(per_second * part) if limited else 0 for part in parts)
+        parts = (RESERVE_OF_SECOND, _PROBES, _STRANGERS)
+        # Of the second: what the background leaves, what goes to probes, and what other clients of the key get.
+        self._reserve_of_second, self._for_probes, self._for_strangers = (
+            int(per_second * part) if limited else 0 for part in parts
+        )
         limited = per_hour != math.inf
-        #: Requests of the hour that are not taken sparingly.
+        #: Requests of the hour that are not taken in the background.
         self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
 
     # Taking
 
-    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
-        """Take a permit, if one is free; `sparing` leaves the reserves of both windows to others."""
-        if self.room(now, sparing=sparing) <= 0:
+    def take(self, permit: Permit, now: float, *, background: bool = False) -> bool:
+        """Take a permit, if one is free; `background` leaves the reserves of both windows to others."""
+        if self.room(now, background=background) <= 0:
             return False
         self.take_freely(permit, now)
         return True
@@ -173,7 +176,7 @@ class SlidingWindows:
     def take_freely(self, permit: Permit, now: float) -> None:
         """Take a permit that is known to be free."""
         lost = self.unanswered
-        if not self.unsettled:
+        if not self.outstanding:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self.known or self.refusals >= _REFUSED_OFTEN:
@@ -183,21 +186,21 @@ class SlidingWindows:
 
     def take_all(self, count: int) -> None:
         """Note that `count` permits are out."""
-        self.unsettled += count
+        self.outstanding += count
         if count and self.remaining <= 0:
-            # This one tries an hour that is full by a lower limit; another one only after it has settled.
+            # This one tries an hour that is full by a lower limit; another one only after it has landed.
             self.tries_at = math.inf
 
-    def room(self, now: float, *, sparing: bool = False) -> float:
+    def room(self, now: float, *, background: bool = False) -> float:
         """Return how many permits are free; none, or less than none, when nothing may be taken."""
         self.advance(now)
         if self.probing(now):
             return 0
-        of_hour = self.left(sparing=sparing)
+        of_hour = self.available(background=background)
         if of_hour <= 0:
             of_hour = 1 if now >= self.tries_at and self._full_by_lower_limit() else 0
         of_second = self._of_second(now) + self.unanswered.overdue(now)
-        return min(of_hour, of_second - self._kept_of_second(sparing=sparing))
+        return min(of_hour, of_second - self._reserved_of_second(background=background))
 
     def probing(self, now: float) -> bool:
         """Tell whether a probe is out that all others wait for."""
@@ -206,16 +209,16 @@ class SlidingWindows:
         if not self.known or self.refusals >= _REFUSED_OFTEN:
             return True
         silent = now >= self.unanswered.silent_from
-        return silent and (self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._kept)
+        return silent and (self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._for_probes)
 
     def _of_second(self, now: float) -> float:
-        return self.per_second - self.unsettled - self.log.in_second(now)
+        return self.per_second - self.outstanding - self.log.in_second(now)
 
-    def next_time(self, now: float, *, sparing: bool = False) -> float:
+    def next_time(self, now: float, *, background: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if only an answer can tell."""
-        if self.room(now, sparing=sparing) > 0:
+        if self.room(now, background=background) > 0:
             return now
-        short = 1 - self.left(sparing=sparing)
+        short = 1 - self.available(background=background)
         if short > 0:
             return min(self.hour_returns(int(short), now), self.unanswered.next_change(now), self._next_try(now))
         return min(self.log.leaves_second(now), self.unanswered.next_change(now))
@@ -223,31 +226,31 @@ class SlidingWindows:
     # Ending
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
-        """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
+        """Note that a request landed: the service answered it. `quota` is what the answer says of the limits."""
         self.known = True
         if permit is self._probe:
             self._probe = None
         lost = self.unanswered
         lost.silent_from = now + QUIET
-        # What settled before this one comes first.
+        # What landed before this one comes first.
         self.advance(now)
-        lost.vouch(permit.taken_at, now)
+        lost.note_answer(permit.taken_at, now)
         if quota is not None:
             self.observe(quota, permit.taken_at, now, now)
-        self.unsettled -= 1
-        self.settle(now)
+        self.outstanding -= 1
+        self.land(now)
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
         if permit is self._probe:
             self._probe = None
-        self.unanswered.unvouched.append(now)
+        self.unanswered.given_up.append(now)
 
     def unsent(self, permit: Permit) -> None:
         """Give the permit back: nothing has left this machine."""
         if permit is self._probe:
             self._probe = None
-        self.unsettled -= 1
+        self.outstanding -= 1
 
     def refused(self, permit: Permit, now: float) -> int:
         """Note that a request got a 429; return how many times in a row the service refused."""
@@ -257,13 +260,13 @@ class SlidingWindows:
             self._refused_at = now
         return self.refusals
 
-    def settle(self, at: float) -> None:
-        """Note that a request settled whose permit is not out any more."""
+    def land(self, at: float) -> None:
+        """Note when a request landed that no longer counts as outstanding."""
         self.log.add(at)
         self.tried(at)
 
     def tried(self, at: float) -> None:
-        """Note that one settled, which may be the one that tried an hour that is full by a lower limit."""
+        """Note that one landed, which may be the one that tried an hour that is full by a lower limit."""
         if self.tries_at == math.inf:
             self.tries_at = at + self.tries_every
 
@@ -283,7 +286,7 @@ class SlidingWindows:
         self.tries_at = came_at + self.tries_every
         self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
-        at_least = counted - self.unsettled - log.between(taken_at - log.hour, now)
+        at_least = counted - self.outstanding - log.between(taken_at - log.hour, now)
         if at_least > 0 or foreign.count:
             sure = log.hour * CERTAIN / HOUR
             certainly_own = log.between(now - sure, taken_at)
@@ -311,29 +314,24 @@ class SlidingWindows:
 
     @property
     def used(self) -> int:
-        """Requests of this hour: those that have not settled, those that have, and those of other programs."""
-        return self.unsettled + len(self.log) + self.foreign_usage.count
+        """Requests of this hour: those that have not landed, those that have, and those of other programs."""
+        return self.outstanding + len(self.log) + self.foreign_usage.count
 
     @property
     def remaining(self) -> float:
         """Requests that the hour still admits."""
         return self.per_hour - self.used
 
-    def left(self, *, sparing: bool) -> float:
-        """Return how many requests the hour still admits, without its reserve for calls that take sparingly."""
-        return self.remaining - (self.reserve if sparing else 0)
+    def available(self, *, background: bool) -> float:
+        """Return how many requests the hour still admits; the background may find less than none, because of its reserve."""
+        return self.remaining - (self.reserve if background else 0)
 
-    def burst(self, *, sparing: bool) -> float:
-        """Return how many requests a second admits, without the part that calls leave which take sparingly."""
-        return self.per_second - self._kept_of_second(sparing=sparing)
+    def burst(self, *, background: bool) -> float:
+        """Return how many requests a second admits."""
+        return self.per_second - self._reserved_of_second(background=background)
 
-    def _kept_of_second(self, *, sparing: bool) -> int:
-        return (self._beside if self.foreign_usage.count else 0) + (self._spare if sparing else 0)
-
-    def free(self, now: float) -> float:
-        """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
-        self.advance(now)
-        return self.left(sparing=True)
+    def _reserved_of_second(self, *, background: bool) -> int:
+        return (self._for_strangers if self.foreign_usage.count else 0) + (self._reserve_of_second if background else 0)
 
     def returning(self, now: float, within: float) -> int:
         """Return how many permits the hour gives back in `within` seconds, as far as their answers are there."""
@@ -349,21 +347,21 @@ class SlidingWindows:
             return math.inf
         return min(self.hour_returns(1, now), max(now, self._next_try(now))) - now
 
-    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+    def expected_wait(self, ahead: int, now: float, *, background: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with `ahead` others before it."""
-        when = self.next_time(now, sparing=sparing)
+        when = self.next_time(now, background=background)
         # How long the answer to a probe takes is not known.
         wait = when - now if when != math.inf and not self.probing(now) else 0.0
-        short = ahead + 1 - self.left(sparing=sparing)
+        short = ahead + 1 - self.available(background=background)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
-        burst = ahead + 1 + self.unsettled + self.log.in_second(now) - self.burst(sparing=sparing)
+        burst = ahead + 1 + self.outstanding + self.log.in_second(now) - self.burst(background=background)
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out, so that forgetting these windows loses nothing."""
         self.advance(now)
-        return not self.unsettled and not self.log
+        return not self.outstanding and not self.log
 
     def hour_returns(self, count: int, now: float) -> float:
         """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
@@ -372,17 +370,17 @@ class SlidingWindows:
     # Counting
 
     def advance(self, now: float) -> None:
-        """Move on to a time: requests given up settle, and old ones leave the windows."""
-        for at in self.unanswered.settle(now):
-            self.unsettled -= 1
-            self.settle(at)
+        """Move on to a time: requests given up land, and old ones leave the windows."""
+        for at in self.unanswered.land(now):
+            self.outstanding -= 1
+            self.land(at)
         self.log.age(now)
         if self.foreign_usage.count:
             self.foreign_usage.age(now)
 
     def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
-        return self.remaining <= 0 and max(self.unsettled + len(self.log), self.per_hour) < self.own_limit
+        return self.remaining <= 0 and max(self.outstanding + len(self.log), self.per_hour) < self.own_limit
 
     def _next_try(self, now: float) -> float:
         """Return when one request may try an hour that a lower limit fills, infinity when it is not."""

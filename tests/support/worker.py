@@ -32,7 +32,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     loop = asyncio.get_running_loop()
     state = open_state(url)
     account = Account(key, base_url)
-    limits = AccountLimits(per_second=20, per_hour=per_hour, life=life)
+    limits = AccountLimits(per_second=20, per_hour=per_hour, process_timeout=life)
     windows = SharedWindows(state, account.digest, limits, alone=5)
     limiter = RateLimiter(windows)
     windows.connect(limiter.waiting, limiter.serve)

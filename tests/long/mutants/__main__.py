@@ -21,7 +21,7 @@ from benchmarks.tables import Report, table
 
 HERE = Path(__file__).parents[3]
 _WINDOWS = ("ratelimit/test_sliding_windows",)
-_LIMITER = ("ratelimit/test_sliding_windows", "ratelimit/test_limiter", "ratelimit/test_lanes")
+_LIMITER = ("ratelimit/test_sliding_windows", "ratelimit/test_limiter", "ratelimit/test_priorities")
 _LAUNCHES = (
     "jobs/kinds/test_evidence",
     "jobs/launching/test_launcher",
@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "ratelimit/request_log": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/foreign_usage": (*_LIMITER, "ratelimit/test_request_log"),
-    "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_lanes"),
+    "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_priorities"),
     "ratelimit/shared_log": ("ratelimit/test_shared_log",),
     "jobs/planning/budget": ("jobs/planning/test_budget",),
     "jobs/planning/schedule": ("jobs/planning/test_schedule",),

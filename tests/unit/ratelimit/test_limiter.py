@@ -84,7 +84,7 @@ async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
 
 
 async def test_first_come_first_served_within_a_lane() -> None:
-    """In one lane no call overtakes another."""
+    """In one queue no call overtakes another."""
     limiter = RateLimiter(SlidingWindows(3, 1000, first_alone=False))
     order: list[int] = []
 
@@ -337,10 +337,10 @@ async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
     """Where something else times out, that is what is raised, however patient the call."""
 
     class Broken(SlidingWindows):
-        def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+        def expected_wait(self, ahead: int, now: float, *, background: bool = False) -> float:
             return 1.0
 
-        def next_time(self, now: float, *, sparing: bool = False) -> float:
+        def next_time(self, now: float, *, background: bool = False) -> float:
             raise TimeoutError
 
     for max_wait in (None, 50.0):

@@ -21,7 +21,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
 
 PER_SECOND, PER_HOUR, RESERVE = 10, 24, 3
-SPARE, PROBES = 1, 1
+RESERVE_OF_SECOND, PROBES = 1, 1
 SERVER_HOUR = 3600.0
 # Times are multiples of this, so that sums of them are exact.
 TICK = 1 / 64
@@ -29,12 +29,12 @@ TICK = 1 / 64
 
 @attrs.define(eq=False)
 class Record:
-    """Remember one permit: whether the second had one left, when it was lost and when it settles."""
+    """Remember one permit: whether the second had one left, when it was lost and when it lands."""
 
     covered: bool
     lost_at: float | None = None
-    vouched: bool = False
-    settles: float = math.inf
+    landing_at: bool = False
+    lands: float = math.inf
 
 
 class Counted(SlidingWindows):
@@ -50,10 +50,10 @@ class Counted(SlidingWindows):
         self._silent_from = math.inf
         self._last_probe: Record | None = None
 
-    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
-        got = super().take(permit, now, sparing=sparing)
-        if got != self.has_one(now, sparing=sparing):
-            self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a permit, {sparing=}")
+    def take(self, permit: Permit, now: float, *, background: bool = False) -> bool:
+        got = super().take(permit, now, background=background)
+        if got != self.has_one(now, background=background):
+            self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a permit, {background=}")
         if got and now < self.rests_until:
             self.mistakes.append(f"{now}: gave a permit during a pause")
         if got:
@@ -69,44 +69,44 @@ class Counted(SlidingWindows):
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         self._answered, self._silent_from = True, now + QUIET
-        self.records[permit].settles = now
+        self.records[permit].lands = now
         for record in self.records.values():
             lost_at = record.lost_at
-            if lost_at is not None and not record.vouched and lost_at <= permit.taken_at and record.settles > now:
-                record.vouched, record.settles = True, now + IN_FLIGHT_CAP
+            if lost_at is not None and not record.landing_at and lost_at <= permit.taken_at and record.lands > now:
+                record.landing_at, record.lands = True, now + IN_FLIGHT_CAP
         super().answered(permit, now, quota)
-        left_since = sum(permit.taken_at < each.settles + HOUR <= now for each in self.records.values())
+        left_since = sum(permit.taken_at < each.lands + HOUR <= now for each in self.records.values())
         if quota is not None and self.remaining > quota.remaining + left_since:
             self.mistakes.append(f"{now}: {self.remaining} remaining, although the service said {quota.remaining}")
 
     def lost(self, permit: Permit, now: float) -> None:
         record = self.records[permit]
-        record.lost_at, record.settles = now, now + LOST_FOR_GOOD
+        record.lost_at, record.lands = now, now + LOST_FOR_GOOD
         super().lost(permit, now)
 
     def unsent(self, permit: Permit) -> None:
-        self.records.pop(permit).settles = -math.inf
+        self.records.pop(permit).lands = -math.inf
         super().unsent(permit)
 
     def inside(self, span: float, now: float) -> int:
-        return sum(each.settles + span > now for each in self.records.values())
+        return sum(each.lands + span > now for each in self.records.values())
 
     def overdue(self, now: float) -> int:
         if now < self._silent_from:
             return 0
-        lost = [each for each in self.records.values() if each.lost_at is not None and not each.vouched]
+        lost = [each for each in self.records.values() if each.lost_at is not None and not each.landing_at]
         return sum(
-            each.lost_at + IN_FLIGHT_CAP + SECOND <= now < each.settles for each in lost if each.lost_at is not None
+            each.lost_at + IN_FLIGHT_CAP + SECOND <= now < each.lands for each in lost if each.lost_at is not None
         )
 
-    def has_one(self, now: float, *, sparing: bool) -> bool:
+    def has_one(self, now: float, *, background: bool) -> bool:
         of_second, of_hour, overdue = self.inside(SECOND, now), self.inside(HOUR, now), self.overdue(now)
         kept = now >= self._silent_from and of_second >= PER_SECOND - PROBES
-        probe_out = self._last_probe is not None and self._last_probe.settles == math.inf
+        probe_out = self._last_probe is not None and self._last_probe.lands == math.inf
         if probe_out and (overdue or kept or not self._answered):
             return False
-        in_hour = of_hour + self.foreign_usage.count < PER_HOUR - RESERVE * sparing
-        return in_hour and of_second - overdue < PER_SECOND - SPARE * sparing
+        in_hour = of_hour + self.foreign_usage.count < PER_HOUR - RESERVE * background
+        return in_hour and of_second - overdue < PER_SECOND - RESERVE_OF_SECOND * background
 
 
 @attrs.frozen
@@ -245,9 +245,9 @@ class LimiterMachine(RuleBasedStateMachine):
     async def make(self) -> RateLimiter:
         return RateLimiter(self.windows)
 
-    async def call(self, number: int, lane: Priority, fate: Fate) -> None:
-        permit = await self.limiter.acquire(lane)
-        self.turns[permit] = lane, number
+    async def call(self, number: int, queue: Priority, fate: Fate) -> None:
+        permit = await self.limiter.acquire(queue)
+        self.turns[permit] = queue, number
         try:
             async with asyncio.timeout(fate.patience):
                 await asyncio.sleep(fate.connecting)
@@ -269,9 +269,9 @@ class LimiterMachine(RuleBasedStateMachine):
     def run(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))
 
-    def begin_calls(self, lane: Priority, count: int, fate: Fate) -> None:
+    def begin_calls(self, queue: Priority, count: int, fate: Fate) -> None:
         for _ in range(count):
-            self.calls.append(self.loop.create_task(self.call(next(self.numbers), lane, fate)))
+            self.calls.append(self.loop.create_task(self.call(next(self.numbers), queue, fate)))
 
     def cancel_calls(self, first: int, count: int) -> None:
         for call in [call for call in self.calls if not call.done()][first : first + count]:
@@ -282,13 +282,13 @@ class LimiterMachine(RuleBasedStateMachine):
 
     # What happens
 
-    @rule(lane=st.sampled_from(Priority), count=st.integers(1, 12), fate=FATES, after=MOMENTS)
-    def ask(self, lane: Priority, count: int, fate: Fate, after: float) -> None:
-        self.loop.call_later(after, self.begin_calls, lane, count, fate)
+    @rule(queue=st.sampled_from(Priority), count=st.integers(1, 12), fate=FATES, after=MOMENTS)
+    def ask(self, queue: Priority, count: int, fate: Fate, after: float) -> None:
+        self.loop.call_later(after, self.begin_calls, queue, count, fate)
 
-    @rule(lane=st.sampled_from(Priority), count=st.integers(1, 25), after=MOMENTS)
-    def ask_quickly(self, lane: Priority, count: int, after: float) -> None:
-        self.loop.call_later(after, self.begin_calls, lane, count, Fate())
+    @rule(queue=st.sampled_from(Priority), count=st.integers(1, 25), after=MOMENTS)
+    def ask_quickly(self, queue: Priority, count: int, after: float) -> None:
+        self.loop.call_later(after, self.begin_calls, queue, count, Fate())
 
     @rule(first=st.integers(0, 30), count=st.integers(1, 12), after=MOMENTS)
     def cancel(self, first: int, count: int, after: float) -> None:
@@ -330,16 +330,16 @@ class LimiterMachine(RuleBasedStateMachine):
     @invariant()
     def no_call_is_overtaken_in_a_lane(self) -> None:
         turns = [self.turns[permit] for permit in self.windows.records if permit in self.turns]
-        for lane in Priority:
-            numbers = [number for of, number in turns if of is lane]
+        for queue in Priority:
+            numbers = [number for of, number in turns if of is queue]
             assert numbers == sorted(numbers)
 
     @invariant()
     def no_call_waits_while_a_permit_is_free(self) -> None:
         now, waiting = self.loop.time(), self.limiter.snapshot().waiting
-        front = next((lane for lane in Priority if waiting[lane.name.lower()]), None)
+        front = next((queue for queue in Priority if waiting[queue.name.lower()]), None)
         if front is not None and now >= self.windows.rests_until:
-            assert not self.windows.has_one(now, sparing=front is Priority.POLL)
+            assert not self.windows.has_one(now, background=front is Priority.POLL)
 
     @invariant()
     def the_service_sees_no_request_too_many(self) -> None:

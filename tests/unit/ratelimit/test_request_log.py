@@ -1,4 +1,4 @@
-"""Settled, lost and foreign requests, each by itself and moment by moment."""
+"""Landed, lost and foreign requests, each by itself and moment by moment."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import pytest
 
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
-from cmsapi.ratelimit.request_log import HOUR, KEPT, SECOND, RequestLog
+from cmsapi.ratelimit.request_log import AFTER_THE_HOUR, HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, UnansweredRequests
 
 
-def settled(*times: float) -> RequestLog:
+def landed(*times: float) -> RequestLog:
     """Note some requests."""
     log = RequestLog()
     for at in times:
@@ -19,12 +19,12 @@ def settled(*times: float) -> RequestLog:
     return log
 
 
-# Settled requests
+# Landed requests
 
 
 def test_nothing_has_settled() -> None:
     """What is empty gives nothing back, ever."""
-    log = settled()
+    log = landed()
     log.age(1e9)
     assert (len(log), log.in_second(1e9), log.between(-math.inf, 1e9), log.leaving(1e9)) == (0, 0, 0, 0)
     assert log.leaves_second(0.0) == log.leaves_hour() == math.inf
@@ -33,7 +33,7 @@ def test_nothing_has_settled() -> None:
 
 def test_each_window_is_left_in_turn() -> None:
     """A request leaves the second after a second and the hour after an hour, at the very moment."""
-    log = settled(10.0, 10.5, 12.0)
+    log = landed(10.0, 10.5, 12.0)
     assert [(log.in_second(at), log.leaves_second(at)) for at in (10.999, 10.0 + SECOND, 100.0)] == [
         (3, 11.0),
         (2, 11.5),
@@ -53,19 +53,19 @@ def test_each_window_is_left_in_turn() -> None:
 
 
 def test_how_many_settled_between_two_moments() -> None:
-    """What settled at the later one counts, and so does what has left the hour a short time ago."""
-    log = settled(1.0, 2.0, 2.0, 3.0)
+    """What landed at the later one counts, and so does what has left the hour a short time ago."""
+    log = landed(1.0, 2.0, 2.0, 3.0)
     assert [log.between(0.0, at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
     assert [log.between(at, 9.0) for at in (0.5, 1.0, 2.0, 3.0, 10.0)] == [4, 3, 1, 0, 0]
-    log.age(3.0 + HOUR + KEPT / 2)
+    log.age(3.0 + HOUR + AFTER_THE_HOUR / 2)
     assert (len(log), log.between(0.0, 9.0)) == (0, 4)
-    log.age(3.0 + HOUR + KEPT)
+    log.age(3.0 + HOUR + AFTER_THE_HOUR)
     assert log.between(0.0, 9.0) == 0
 
 
 def test_requests_may_be_noted_in_any_order() -> None:
     """What is told late counts from its own time."""
-    log = settled(10.0, 9.0, 9.5)
+    log = landed(10.0, 9.0, 9.5)
     assert [log.leaves_hour(count) for count in (1, 2, 3)] == [9.0 + HOUR, 9.5 + HOUR, 10.0 + HOUR]
 
 
@@ -75,34 +75,34 @@ def test_requests_may_be_noted_in_any_order() -> None:
 def lost(*times: float) -> UnansweredRequests:
     """Give requests up."""
     each = UnansweredRequests()
-    each.unvouched = list(times)
+    each.given_up = list(times)
     return each
 
 
 def test_what_was_given_up_waits_for_a_sign_of_life() -> None:
-    """It settles two seconds after an answer to a request that left when it was given up, or later."""
+    """It lands two seconds after an answer to a request that left when it was given up, or later."""
     each = lost(10.0, 20.0, 30.0)
-    each.vouch(9.9, 35.0)
-    assert (each.unvouched, each.vouched) == ([10.0, 20.0, 30.0], [])
-    each.vouch(20.0, 40.0)
-    assert (each.unvouched, each.vouched) == ([30.0], [40.0 + IN_FLIGHT_CAP] * 2)
-    each.vouch(31.0, 41.0)
-    assert (each.unvouched, each.vouched) == ([], [42.0, 42.0, 43.0])
-    assert each.settle(41.999) == []
-    assert each.settle(42.0) == [42.0, 42.0]
-    assert each.settle(50.0) == [43.0]
-    assert each.settle(1e9) == []
+    each.note_answer(9.9, 35.0)
+    assert (each.given_up, each.landing_at) == ([10.0, 20.0, 30.0], [])
+    each.note_answer(20.0, 40.0)
+    assert (each.given_up, each.landing_at) == ([30.0], [40.0 + IN_FLIGHT_CAP] * 2)
+    each.note_answer(31.0, 41.0)
+    assert (each.given_up, each.landing_at) == ([], [42.0, 42.0, 43.0])
+    assert each.land(41.999) == []
+    assert each.land(42.0) == [42.0, 42.0]
+    assert each.land(50.0) == [43.0]
+    assert each.land(1e9) == []
 
 
 def test_without_a_sign_of_life_it_settles_late() -> None:
-    """Two minutes after it was given up nothing arrives any more; what settles is told in order."""
+    """Two minutes after it was given up nothing arrives any more; what lands is told in order."""
     each = lost(10.0, 20.0)
-    each.vouched = [131.0, 139.0]
-    assert each.settle(10.0 + LOST_FOR_GOOD - 0.001) == []
-    assert each.settle(135.0) == [130.0, 131.0]
-    assert (each.unvouched, each.vouched) == ([20.0], [139.0])
-    assert each.settle(140.0) == [139.0, 140.0]
-    assert (each.unvouched, each.vouched) == ([], [])
+    each.landing_at = [131.0, 139.0]
+    assert each.land(10.0 + LOST_FOR_GOOD - 0.001) == []
+    assert each.land(135.0) == [130.0, 131.0]
+    assert (each.given_up, each.landing_at) == ([20.0], [139.0])
+    assert each.land(140.0) == [139.0, 140.0]
+    assert (each.given_up, each.landing_at) == ([], [])
 
 
 def test_what_is_overdue_in_a_silence() -> None:
@@ -116,19 +116,19 @@ def test_what_is_overdue_in_a_silence() -> None:
 
 
 def test_when_something_may_change() -> None:
-    """The next moment at which one settles, becomes overdue, or a silence begins."""
+    """The next moment at which one lands, becomes overdue, or a silence begins."""
     assert lost().next_change(0.0) == math.inf
     each = lost()
     each.silent_from = 5.0
     assert each.next_change(0.0) == math.inf
-    each.vouched = [7.0, 8.0]
+    each.landing_at = [7.0, 8.0]
     assert each.next_change(0.0) == 7.0
     assert each.next_change(7.0) == math.inf
     each = lost(10.0, 11.0)
     each.silent_from = 10.0 + QUIET
     moments = [each.next_change(now) for now in (10.0, 10.5, 13.0, 13.5, 14.0, 129.9, 130.0)]
     assert moments == [10.5, 13.0, 14.0, 14.0, 130.0, 130.0, math.inf]
-    each.vouched = [12.0]
+    each.landing_at = [12.0]
     assert each.next_change(11.0) == 12.0
 
 

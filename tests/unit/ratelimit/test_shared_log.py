@@ -15,9 +15,9 @@ from hypothesis import given, settings, strategies as st
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.shared_log import (
+    CLOCK_JUMP,
     MOST_ROWS,
     OUTAGE_PAUSE,
-    STEP,
     WAITS,
     AccountLimits,
     Take,
@@ -38,12 +38,12 @@ class Process:
 
     Args:
         open: Those without an answer.
-        settled: When the others settled.
+        landed: When the others landed.
         log: When the log of its last take began.
     """
 
     open: int = 0
-    settled: list[float] = attrs.field(factory=list)
+    landed: list[float] = attrs.field(factory=list)
     log: int = 0
 
 
@@ -69,7 +69,7 @@ class Account:
         asked = Take(
             process=name,
             open=process.open,
-            settled=tuple(self.now - at for at in process.settled),
+            landed=tuple(self.now - at for at in process.landed),
             want=want,
             log=process.log,
             **said,  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ class Account:
         """Answer some requests of a process, which it does not tell yet."""
         process = self.processes[name]
         process.open -= count
-        process.settled += [self.now] * count
+        process.landed += [self.now] * count
 
     def spend(self, name: str, count: int) -> None:
         """Let a process make some requests."""
@@ -153,11 +153,11 @@ def test_the_dead_leak_nothing() -> None:
     """What a killed process held comes back after its life, the cap and one window, and not sooner."""
     account = Account()
     assert account.take("dead", 20).granted == 20
-    back = account.now + account.limits.life + IN_FLIGHT_CAP + 1.0
+    back = account.now + account.limits.process_timeout + IN_FLIGHT_CAP + 1.0
     while not (given := account.take("alive", 20)).granted:
         account.now += given.wait
     assert back <= account.now <= back + 1.0
-    assert (given.granted, given.log.windows.unsettled) == (20, 20)
+    assert (given.granted, given.log.windows.outstanding) == (20, 20)
 
 
 def test_a_process_that_tells_its_rows_keeps_them() -> None:
@@ -165,7 +165,7 @@ def test_a_process_that_tells_its_rows_keeps_them() -> None:
     account = Account()
     assert account.take("a", 20).granted == 20
     for _ in range(10):
-        account.now += account.limits.life / 2
+        account.now += account.limits.process_timeout / 2
         assert account.take("a").granted == 0
         assert account.take("b", 1).granted == 0
 
@@ -203,7 +203,7 @@ def test_the_poorer_goes_first_when_the_hour_is_short() -> None:
     account.spend("poor", 1)
     assert [account.take(name, 1).granted for name in ("rich", "poor")] == [0, 0]
     # One of them comes back.
-    account.processes["rich"].settled.pop()
+    account.processes["rich"].landed.pop()
     account.now += 1.0
     assert [account.take(name, 1).granted for name in ("rich", "poor", "rich")] == [0, 1, 0]
 
@@ -212,12 +212,12 @@ def test_polls_make_way_for_other_calls() -> None:
     """A process whose calls wait takes what a process leaves that only polls, and not the other way round."""
     account = Account()
     assert account.take("a", 20).granted == 20
-    account.take("polls", 20, sparing=True)
+    account.take("polls", 20, background=True)
     account.take("calls", 20)
     account.answer("a", 20)
     account.take("a")
     account.now += 1.0
-    assert account.take("polls", 20, sparing=True).granted == 9
+    assert account.take("polls", 20, background=True).granted == 9
     assert account.take("calls", 20).granted == 11
 
 
@@ -257,7 +257,7 @@ def test_use_by_others_is_followed() -> None:
 
 
 def test_requests_of_other_processes_are_not_foreign() -> None:
-    """An answer counts the requests of all processes, also those that settled while it was on its way."""
+    """An answer counts the requests of all processes, also those that landed while it was on its way."""
     account = Account()
     assert account.take("slow", 1).granted == 1
     taken_at = account.now
@@ -286,7 +286,7 @@ def test_a_lost_log_begins_anew() -> None:
     account.take("new", answered=True)
     refused = account.take("a", 1)
     assert (refused.granted, refused.log.windows.used, refused.loss) == (0, 5, "lost")
-    assert refused.wait == pytest.approx(account.limits.life, abs=0.01)
+    assert refused.wait == pytest.approx(account.limits.process_timeout, abs=0.01)
     for _ in range(2):
         account.now += refused.wait / 2 + 0.01
         account.take("a")
@@ -300,7 +300,7 @@ def test_a_document_that_something_else_changed_is_given_up() -> None:
     account.spend("a", 5)
     account.document = (account.document or "").replace('"a":', '"c":')
     refused = account.take("b", 1)
-    assert (refused.granted, refused.loss, refused.wait) == (0, "spoilt", account.limits.life)
+    assert (refused.granted, refused.loss, refused.wait) == (0, "spoilt", account.limits.process_timeout)
     assert account.take("a").log.windows.used == 5
 
 
@@ -313,7 +313,7 @@ def test_a_document_stays_small() -> None:
         account.now += 0.5
     assert len(account.document or "") <= 20 * 1024
     for _ in range(4000):
-        account.processes["a"].settled.append(account.now)
+        account.processes["a"].landed.append(account.now)
         account.now += 0.5
     assert account.take("a").log.windows.used == 5000
     assert len(account.document or "") <= 20 * 1024
@@ -339,7 +339,7 @@ def test_a_clock_that_was_set_back() -> None:
     account = Account()
     account.spend("a", 20)
     account.now -= 86_400.0
-    account.processes["a"].settled = [account.now] * 20
+    account.processes["a"].landed = [account.now] * 20
     refused = account.take("b", 1)
     assert (refused.granted, refused.log.windows.remaining) == (0, 980)
     assert refused.wait <= 1.0
@@ -351,9 +351,9 @@ def test_a_clock_that_was_read_too_early() -> None:
     """A process that waited for the store, and so brings an old time, gets nothing too soon."""
     account = Account()
     account.spend("a", 20)
-    account.now -= STEP / 2
+    account.now -= CLOCK_JUMP / 2
     assert account.take("b", 1).granted == 0
-    account.now += STEP / 2 + 1.0
+    account.now += CLOCK_JUMP / 2 + 1.0
     assert account.take("b", 20).granted == 20
 
 
@@ -413,7 +413,7 @@ def test_the_service_never_sees_one_too_many(
             account.answer(str(who))
             continue
         process = account.processes.setdefault(str(who), Process())
-        given = account.take(str(who), manners[who].batch, answered=bool(process.settled))
+        given = account.take(str(who), manners[who].batch, answered=bool(process.landed))
         for _ in range(given.granted):
             up, down = rng.uniform(0.0, 0.3), rng.uniform(0.0, 0.3)
             arrivals.append(at + up)
@@ -429,17 +429,17 @@ def test_the_service_never_sees_one_too_many(
 # Inside each state
 
 ACCOUNT = "0123456789abcdef"
-SMALL = AccountLimits(per_second=4, per_hour=10, second=0.3, hour=2.0, life=0.4)
+SMALL = AccountLimits(per_second=4, per_hour=10, second=0.3, hour=2.0, process_timeout=0.4)
 
 
 @pytest.mark.enable_socket
 async def test_two_processes_share_one_second(place: Place, state: State, other: State) -> None:
     """What one process took, the other cannot take before it comes back."""
     assert (await taken(state, ACCOUNT, SMALL, Take(process="a", want=1))).granted == 1
-    again = await taken(state, ACCOUNT, SMALL, Take(process="a", settled=(0.0,), answered=True, want=9))
+    again = await taken(state, ACCOUNT, SMALL, Take(process="a", landed=(0.0,), answered=True, want=9))
     assert again.granted == 3
     refused = await taken(other, ACCOUNT, SMALL, Take(process="b", want=1))
-    assert (refused.granted, refused.log.windows.unsettled, refused.log.windows.used) == (0, 3, 4)
+    assert (refused.granted, refused.log.windows.outstanding, refused.log.windows.used) == (0, 3, 4)
     await place.pass_time(refused.wait + 0.01)
     assert (await taken(other, ACCOUNT, SMALL, Take(process="b", want=1))).granted == 1
 
@@ -454,7 +454,7 @@ async def test_accounts_do_not_meet(state: State) -> None:
 @pytest.mark.enable_socket
 async def test_the_hour_is_remembered(place: Place, state: State) -> None:
     """A process that comes after all others have died finds the hour as they left it."""
-    await taken(state, ACCOUNT, SMALL, Take(process="a", settled=(0.5,) * 10, answered=True))
+    await taken(state, ACCOUNT, SMALL, Take(process="a", landed=(0.5,) * 10, answered=True))
     await state.aclose()
     fresh = place.open()
     spent = await taken(fresh, ACCOUNT, SMALL, Take(process="b", want=1))

@@ -17,8 +17,8 @@ from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
-from cmsapi.ratelimit.shared_log import LIFE, OUTAGE_PAUSE, AccountLimits, Take, Taken
-from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.ratelimit.shared_log import OUTAGE_PAUSE, PROCESS_TIMEOUT, AccountLimits, Take, Taken
+from cmsapi.ratelimit.shared_windows import TELL_WITHIN, TIMEOUT, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import MemoryState
@@ -86,7 +86,7 @@ class Process:
         sandbox: Sandbox,
         callers: int,
         seconds: float,
-        lane: Priority = Priority.LAUNCH,
+        queue: Priority = Priority.LAUNCH,
         transport: Any = None,
     ) -> None:
         """Call the service without a pause."""
@@ -100,7 +100,7 @@ class Process:
 
         async def call() -> None:
             while True:
-                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=lane), self.limiter)
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=queue), self.limiter)
                 self.answered += 1
 
         async with asyncio.TaskGroup() as group:
@@ -242,7 +242,7 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
 
 
 async def test_requests_given_up_before_their_holder_expired_count_once() -> None:
-    """A process that was away for longer than its permits live does not report what settled by itself meanwhile."""
+    """A process that was away for longer than its permits live does not report what landed by itself meanwhile."""
     memory = MemoryState()
     one, other = process(memory, alone=5), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
@@ -251,13 +251,13 @@ async def test_requests_given_up_before_their_holder_expired_count_once() -> Non
         permit.stage = "departed"
         one.limiter.end(permit, "lost")
     one.state.out = True
-    await asyncio.sleep(LIFE + IN_FLIGHT_CAP + 1.0)
+    await asyncio.sleep(PROCESS_TIMEOUT + IN_FLIGHT_CAP + 1.0)
     one.state.out = False
     await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE + 1.0)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(LOST_FOR_GOOD)
     grant = await asked(other.state)
-    assert (grant.log.windows.unsettled, len(grant.log.windows.log)) == (0, 5)
+    assert (grant.log.windows.outstanding, len(grant.log.windows.log)) == (0, 5)
 
 
 async def test_requests_made_alone_count_when_the_state_is_back() -> None:
@@ -274,11 +274,11 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     one.state.out = False
     await asyncio.sleep(2 * TRY_AGAIN + OUTAGE_PAUSE)
     now = await asked(other.state)
-    assert now.log.windows.unsettled + len(now.log.windows.log) == 5
+    assert now.log.windows.outstanding + len(now.log.windows.log) == 5
     one.limiter.end(out, "answered")
     await asyncio.sleep(LOST_FOR_GOOD)
     now = await asked(other.state)
-    assert (now.log.windows.unsettled, len(now.log.windows.log)) == (0, 5)
+    assert (now.log.windows.outstanding, len(now.log.windows.log)) == (0, 5)
 
 
 async def test_requests_given_up_stay_out_without_a_later_answer() -> None:
@@ -292,9 +292,9 @@ async def test_requests_given_up_stay_out_without_a_later_answer() -> None:
     one.limiter.end(given_up, "lost")
     one.limiter.end(waits, "answered")
     await asyncio.sleep(1.0)
-    assert (await asked(other.state)).log.windows.unsettled == 2
+    assert (await asked(other.state)).log.windows.outstanding == 2
     await asyncio.sleep(LOST_FOR_GOOD)
-    assert (await asked(other.state)).log.windows.unsettled == 1
+    assert (await asked(other.state)).log.windows.outstanding == 1
 
 
 async def test_in_silence_one_probe_goes_out() -> None:
@@ -440,7 +440,7 @@ async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
     await one.saturate(sandbox, 5, 3.0)
     one.state.gone = True
     before = one.answered
-    await one.saturate(sandbox, 5, PATIENCE + 3.0)
+    await one.saturate(sandbox, 5, TIMEOUT + 3.0)
     assert one.answered - before >= 10
     one.state.gone = False
     one.state.over.set()
@@ -545,7 +545,7 @@ async def test_what_is_known_of_the_limits() -> None:
     memory = MemoryState()
     one, other = process(memory), process(memory)
     loop = asyncio.get_running_loop()
-    limiter, lane = one.limiter, Priority.INTERACTIVE
+    limiter, queue = one.limiter, Priority.INTERACTIVE
     assert (limiter.remaining, limiter.first_return(0.0), limiter.returning(0.0, HOUR)) == (1000, math.inf, 0)
     for _ in range(20):
         other.limiter.end(await other.limiter.acquire(), "answered")
@@ -557,7 +557,7 @@ async def test_what_is_known_of_the_limits() -> None:
     assert limiter.first_return(now) == pytest.approx(HOUR - 3.0, abs=0.1)
     assert limiter.snapshot().reset_in == limiter.first_return(now)
     assert [limiter.returning(now, HOUR - before) for before in (3.5, 1.5, 0.0)] == [0, 20, 21]
-    assert limiter.expected_wait(lane, now) == 0.0
+    assert limiter.expected_wait(queue, now) == 0.0
     assert one.windows.expected_wait(49, now) == 2 * SECOND
     assert one.windows.expected_wait(979, now) == pytest.approx(HOUR - 3.0, abs=0.1)
     assert (limiter.per_second, limiter.snapshot().limit, limiter.snapshot().foreign) == (20, 1000, 0)

@@ -22,6 +22,12 @@ from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
 
 
+def free(windows: SlidingWindows, now: float) -> float:
+    """Return how many requests the hour has for the background."""
+    windows.advance(now)
+    return windows.available(background=True)
+
+
 def taken(windows: SlidingWindows, now: float) -> Permit:
     """Take a permit that is free."""
     permit = Permit()
@@ -178,7 +184,7 @@ def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, tick: float 
     world.finish()
     assert world.server.most_within(1.0) <= per_second
     assert world.server.most_within(3600.0) <= per_hour
-    assert world.windows.unsettled <= sum(fate.end != ANSWERED for fate in run)
+    assert world.windows.outstanding <= sum(fate.end != ANSWERED for fate in run)
     world.now += LOST_FOR_GOOD
     world.windows.next_time(world.now)
     return world
@@ -189,7 +195,7 @@ def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, tick: float 
 def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> None:
     """However requests overtake each other, no second or hour sees one too many, and no foreign usage is suspected."""
     world = drive(run, first_alone=first_alone)
-    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
+    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -197,7 +203,7 @@ def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> Non
 def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
     """Requests that never arrived, were never sent or not answered keep the limits and block no call."""
     world = drive(run)
-    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
+    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -206,7 +212,7 @@ def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
 def test_a_clock_that_ticks_keeps_the_limits(run: list[Fate], tick: float) -> None:
     """Where two events seem to be at one moment, a second that is longer by a tick of the clock is enough."""
     world = drive(run, tick=tick, log=RequestLog(second=SECOND + tick))
-    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
+    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
 
 
 @settings(max_examples=100, deadline=None)
@@ -238,7 +244,7 @@ def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> No
 
 
 def spent(windows: SlidingWindows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
-    """Take and settle permits at one moment."""
+    """Take and land permits at one moment."""
     for _ in range(count):
         windows.answered(taken(windows, now), now, quota)
 
@@ -255,7 +261,7 @@ def test_memory() -> None:
         held = [taken(windows, 9000.0) for _ in range(20)]
         size, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert windows.unsettled == len(held)
+        assert windows.outstanding == len(held)
         return size
 
     # The least of some, because other threads take memory too.
@@ -383,7 +389,7 @@ def test_a_slow_answer_costs_one_token() -> None:
         spent(windows, 1, float(moment))
         assert windows.next_time(float(moment)) == moment + 1
     windows.answered(slow, 50.0)
-    assert (windows.unsettled, windows.next_time(50.5)) == (0, 50.5)
+    assert (windows.outstanding, windows.next_time(50.5)) == (0, 50.5)
 
 
 def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
@@ -394,23 +400,23 @@ def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
     windows.answered(early, 1.5)
     late = taken(windows, 1.5)
     windows.next_time(10.0)
-    assert windows.unsettled == 2
+    assert windows.outstanding == 2
     windows.answered(late, 10.0)
-    assert (windows.next_time(11.9), windows.unsettled) == (11.9, 1)
-    assert (windows.next_time(12.0), windows.unsettled) == (12.0, 0)
-    # It is counted as of the time at which it settled, also without a call at that time.
+    assert (windows.next_time(11.9), windows.outstanding) == (11.9, 1)
+    assert (windows.next_time(12.0), windows.outstanding) == (12.0, 0)
+    # It is counted as of the time at which it landed, also without a call at that time.
     assert windows.returning(500.0, 12.0 + HOUR - 500.0) == 3
     assert windows.returning(500.0, 11.9 + HOUR - 500.0) == 2
 
 
 def test_without_an_answer_what_was_given_up_settles_all_the_same() -> None:
-    """When nothing else is ever sent, a request that was given up settles after two minutes."""
+    """When nothing else is ever sent, a request that was given up lands after two minutes."""
     windows = SlidingWindows(20, 1000, first_alone=False)
     windows.lost(taken(windows, 0.0), 30.0)
     windows.next_time(30.0 + LOST_FOR_GOOD - 0.1)
-    assert windows.unsettled == 1
+    assert windows.outstanding == 1
     windows.next_time(30.0 + LOST_FOR_GOOD)
-    assert (windows.unsettled, windows.remaining) == (0, 999)
+    assert (windows.outstanding, windows.remaining) == (0, 999)
 
 
 def test_a_full_hour_that_was_given_up_comes_back() -> None:
@@ -434,7 +440,7 @@ def test_silence_keeps_the_last_tokens_for_probes() -> None:
         windows.lost(probe, moment + 9.5)
     windows.answered(taken(windows, 21.0), 21.3)
     assert [windows.take(Permit(), 22.3) for _ in range(2)] == [True, False]
-    # The two that were given up have settled and come back; the network lives, so no request has to go alone.
+    # The two that were given up have landed and come back; the network lives, so no request has to go alone.
     windows.answered(held[0], 24.4)
     assert [windows.take(Permit(), 24.4) for _ in range(3)] == [True, True, False]
 
@@ -467,7 +473,7 @@ def test_silence_lets_one_probe_out() -> None:
     while (when := windows.next_time(now)) > now:
         now = when
     assert now == 22.3 + IN_FLIGHT_CAP + 1.0
-    assert windows.unsettled == 0
+    assert windows.outstanding == 0
 
 
 def test_a_dead_service_is_asked_forever() -> None:
@@ -504,9 +510,9 @@ def test_giving_up_at_once_does_not_make_probes_of_all() -> None:
     assert all(later - earlier >= 1.0 for earlier, later in zip(sent, sent[5:], strict=False))
 
 
-def filled(windows: SlidingWindows, *settled: float) -> SlidingWindows:
+def filled(windows: SlidingWindows, *landed: float) -> SlidingWindows:
     """Let requests be answered at some moments."""
-    for at in settled:
+    for at in landed:
         windows.answered(taken(windows, at), at)
     return windows
 
@@ -515,12 +521,18 @@ def test_the_wait_of_who_comes_when_all_is_free() -> None:
     """A call that finds room does not wait; of many calls each second serves as many as it admits."""
     windows = SlidingWindows(10, 1000, first_alone=False)
     assert [windows.expected_wait(ahead, 0.0) for ahead in (0, 9, 10, 19, 20)] == [0.0, 0.0, 1.0, 1.0, 2.0]
-    # The last lane leaves a tenth of the second to the others.
-    assert [windows.expected_wait(ahead, 0.0, sparing=True) for ahead in (0, 8, 9, 18, 19)] == [0.0, 0.0, 1.0, 1.0, 2.0]
+    # The last queue leaves a tenth of the second to the others.
+    assert [windows.expected_wait(ahead, 0.0, background=True) for ahead in (0, 8, 9, 18, 19)] == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+        2.0,
+    ]
 
 
 def test_the_wait_of_who_comes_after_others() -> None:
-    """What is in the second, in flight or settled, is ahead of a new call; what has left it is not."""
+    """What is in the second, in flight or landed, is ahead of a new call; what has left it is not."""
     windows = filled(SlidingWindows(10, 1000, first_alone=False), *[0.0] * 4)
     held = [taken(windows, 0.0) for _ in range(2)]
     assert [windows.expected_wait(ahead, 0.0) for ahead in (3, 4)] == [0.0, 1.0]
@@ -538,13 +550,13 @@ def test_the_wait_for_the_hour() -> None:
     assert windows.expected_wait(2, 30.0) == HOUR - 30.0
     assert windows.expected_wait(3, 30.0) == HOUR - 20.0
     # Three of five are used, and two are for others.
-    assert windows.expected_wait(0, 30.0, sparing=True) == HOUR - 30.0
-    assert windows.expected_wait(1, 30.0, sparing=True) == HOUR - 20.0
+    assert windows.expected_wait(0, 30.0, background=True) == HOUR - 30.0
+    assert windows.expected_wait(1, 30.0, background=True) == HOUR - 20.0
     for _ in range(2):
         taken(windows, 30.0)
     assert windows.expected_wait(0, 30.0) == HOUR - 30.0
     assert windows.expected_wait(4, 30.0) == HOUR
-    assert windows.expected_wait(0, 30.0, sparing=True) == HOUR - 10.0
+    assert windows.expected_wait(0, 30.0, background=True) == HOUR - 10.0
 
 
 def test_the_wait_while_only_an_answer_can_tell() -> None:
@@ -588,7 +600,7 @@ def test_limits_that_come_later_count_what_was_before(second: int | None, hour: 
 
 
 def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
-    """One more than ours is foreign usage; as many as ours, settled or in flight, is not."""
+    """One more than ours is foreign usage; as many as ours, landed or in flight, is not."""
     windows = filled(SlidingWindows(10, 100, first_alone=False), 0.0, 1.0)
     permit, under_way = taken(windows, 2.0), taken(windows, 2.0)
     windows.answered(permit, 2.0, Quota(100, 96, 3600.0))
@@ -601,15 +613,15 @@ def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
 def test_who_takes_sparingly_leaves_both_reserves() -> None:
     """A tenth of the second and the reserve of the hour are there for the others, and only for them."""
     windows = SlidingWindows(10, 1000, first_alone=False)
-    taken_sparingly = [windows.take(Permit(), 0.0, sparing=True) for _ in range(10)]
+    taken_sparingly = [windows.take(Permit(), 0.0, background=True) for _ in range(10)]
     assert taken_sparingly == [True] * 9 + [False]
     assert windows.next_time(0.0) == 0.0
-    assert windows.next_time(0.0, sparing=True) == math.inf
+    assert windows.next_time(0.0, background=True) == math.inf
     assert windows.take(Permit(), 0.0)
     hour = SlidingWindows(10, 5, reserve=2, first_alone=False)
     filled(hour, 0.0, 10.0, 20.0)
-    assert not hour.take(Permit(), 30.0, sparing=True)
-    assert (hour.next_time(30.0), hour.next_time(30.0, sparing=True)) == (30.0, HOUR)
+    assert not hour.take(Permit(), 30.0, background=True)
+    assert (hour.next_time(30.0), hour.next_time(30.0, background=True)) == (30.0, HOUR)
     assert hour.take(Permit(), 30.0)
 
 
@@ -630,7 +642,7 @@ def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> N
     ("hour", "reserve", "left"), [(2, 5, 1), (100, 99, 99), (100, 98, 98), (1, 1, 0), (1000, None, 10), (None, 5, 0)]
 )
 def test_a_reserve_is_less_than_all(hour: int | None, reserve: int | None, left: int) -> None:
-    """One request of the hour remains for who takes sparingly; without a limit nothing is reserved."""
+    """One request of the hour remains for who takes in the background; without a limit nothing is reserved."""
     assert SlidingWindows(10, hour, reserve=reserve).reserve == left
 
 
@@ -642,12 +654,12 @@ def test_a_second_that_is_larger_than_the_hour_is_remembered() -> None:
 
 
 def test_what_is_free_and_what_comes_back() -> None:
-    """Who takes sparingly finds what is left but for the reserve; each answer of an hour ago gives one back."""
+    """Who takes in the background finds what is left but for the reserve; each answer of an hour ago gives one back."""
     windows = filled(SlidingWindows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
-    assert windows.free(30.0) == 5
+    assert free(windows, 30.0) == 5
     assert windows.first_return(30.0) == HOUR - 30.0
     assert [windows.returning(30.0, HOUR - later) for later in (31.0, 30.0, 20.0, 10.0)] == [0, 1, 2, 3]
-    assert (windows.free(HOUR + 5.0), windows.first_return(HOUR + 5.0)) == (6, 5.0)
+    assert (free(windows, HOUR + 5.0), windows.first_return(HOUR + 5.0)) == (6, 5.0)
     assert [windows.returning(HOUR + 5.0, within) for within in (4.0, 5.0, 15.0)] == [0, 1, 2]
 
 
@@ -655,9 +667,9 @@ def test_what_no_answer_has_ended_comes_back_at_no_known_time() -> None:
     """A request under way is used, and nothing returns before its answer; nor does anything without a limit."""
     windows = SlidingWindows(10, 10, reserve=2, first_alone=False)
     taken(windows, 0.0)
-    assert (windows.free(0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
+    assert (free(windows, 0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
     unlimited = filled(SlidingWindows(10, None, first_alone=False), 0.0)
-    assert (unlimited.free(1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
+    assert (free(unlimited, 1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
     assert unlimited.returning(1.0, 2 * HOUR) == 0
 
 
@@ -673,7 +685,7 @@ def test_a_larger_reserve_is_kept_from_then_on() -> None:
     """Of two reserves the larger one counts, as a share of what the hour admits."""
     windows = SlidingWindows(10, 100, reserve=5, first_alone=False)
     windows.tighten(None, 100, 20)
-    assert (windows.reserve, windows.free(0.0)) == (20, 80)
+    assert (windows.reserve, free(windows, 0.0)) == (20, 80)
     windows.tighten(None, 100, 10)
     assert windows.reserve == 20
 

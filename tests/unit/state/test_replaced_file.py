@@ -79,9 +79,9 @@ async def test_the_limits_go_on_in_the_file_that_is_there(tmp_path: Path, caplog
     """Turns go on with the file that is there, where others take theirs; the journal stays closed all the same."""
     path = tmp_path / "state.db"
     state, other = SqliteState(path), SqliteState(path)
-    before = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,)))
+    before = await taken(state, "account", LIMITS, Take(process="one", landed=(0.0,)))
     await asyncio.to_thread(remove, path)
-    after = await taken(state, "account", LIMITS, Take(process="one", settled=(0.0,), log=before.log.began))
+    after = await taken(state, "account", LIMITS, Take(process="one", landed=(0.0,), log=before.log.began))
     assert "was removed or replaced while it was used" in caplog.text
     others = await taken(other, "account", LIMITS, Take(process="other"))
     assert before.log.began != after.log.began == others.log.began

@@ -83,14 +83,16 @@ class Process:
 
 
 @asynccontextmanager
-async def processes(count: int, state: Callable[[], State], per_hour: int, life: float) -> AsyncIterator[list[Process]]:
+async def processes(
+    count: int, state: Callable[[], State], per_hour: int, process_timeout: float
+) -> AsyncIterator[list[Process]]:
     """Start processes, each with a state of its own at the same place, and end them in order."""
     async with contextlib.AsyncExitStack() as stack:
         fleet = []
         for _ in range(count):
             place = state()
             stack.push_async_callback(place.aclose)
-            limits = AccountLimits(per_second=20, per_hour=per_hour, life=life)
+            limits = AccountLimits(per_second=20, per_hour=per_hour, process_timeout=process_timeout)
             windows = SharedWindows(place, ACCOUNT, limits, alone=5)
             stack.push_async_callback(windows.aclose)
             limiter = RateLimiter(windows)
@@ -103,20 +105,20 @@ async def spoilt_in_full_swing(
     state: Callable[[], State],
     spoil: Callable[[], Awaitable[object]],
     *,
-    life: float,
+    process_timeout: float,
     mute: bool = False,
     count: int = 2,
 ) -> Sandbox:
     """Let processes spend half of the hour, spoil their state, and let them spend the rest of it."""
     sandbox, loop = Sandbox(limits=Limits(per_hour=80)), asyncio.get_running_loop()
     transport = Mute(sandbox.transport) if mute else sandbox.transport
-    async with processes(count, state, 80, life) as fleet:
+    async with processes(count, state, 80, process_timeout) as fleet:
         halves: tuple[Callable[[], bool], ...] = (
             lambda: len(sandbox.ledger) >= 45,
             lambda: len(sandbox.ledger) >= 80 or loop.time() > give_up,
         )
         for half in halves:
-            give_up = loop.time() + life + 12.0
+            give_up = loop.time() + process_timeout + 12.0
             await asyncio.gather(*(each.saturate(sandbox, transport, half) for each in fleet))
             if half is halves[0]:
                 await spoil()
@@ -140,7 +142,9 @@ def test_rows_that_something_else_wrote(
         async def spoil() -> None:
             spoil_file(path, how)
 
-        return await spoilt_in_full_swing(lambda: SqliteState(path, clock=lambda: WALL + loop.time()), spoil, life=5.0)
+        return await spoilt_in_full_swing(
+            lambda: SqliteState(path, clock=lambda: WALL + loop.time()), spoil, process_timeout=5.0
+        )
 
     with caplog.at_level(logging.WARNING, "cmsapi"):
         sandbox = in_virtual_time_with_threads(how, main())
@@ -181,21 +185,21 @@ def test_rows_that_something_else_wrote_while_all_were_idle(
 async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
     """Whatever becomes of a server's keys, the next take begins a new log, with all rows of its process."""
     url = await emptied(server)
-    limits = AccountLimits(per_second=20, per_hour=80, life=0.2)
+    limits = AccountLimits(per_second=20, per_hour=80, process_timeout=0.2)
     async with contextlib.aclosing(RedisState(url)) as state:
 
         async def ask(log: int, **said: Any) -> Taken:
             return await taken(state, ACCOUNT, limits, Take(process="a", log=log, **said))
 
-        before = await ask(0, settled=(0.3, 0.2), answered=True, want=3)
+        before = await ask(0, landed=(0.3, 0.2), answered=True, want=3)
         assert (before.granted, before.log.windows.used) == (3, 5)
         assert await spoil_server(url, how) == 1
-        after = await ask(before.log.began, open=1, settled=(0.4, 0.3, 0.0, 0.0), answered=True, want=9)
-        assert (after.granted, after.log.windows.used, after.log.windows.unsettled) == (0, 5, 1)
+        after = await ask(before.log.began, open=1, landed=(0.4, 0.3, 0.0, 0.0), answered=True, want=9)
+        assert (after.granted, after.log.windows.used, after.log.windows.outstanding) == (0, 5, 1)
         assert after.log.began != before.log.began
         assert after.loss == ("lost" if how in LOST else "spoilt")
         await asyncio.sleep(after.wait + 0.01)
-        alone = await ask(after.log.began, settled=(0.6, 0.5, 0.2, 0.2, 0.0), want=9)
+        alone = await ask(after.log.began, landed=(0.6, 0.5, 0.2, 0.2, 0.0), want=9)
         assert (alone.granted, alone.log.windows.used, alone.loss) == (1, 6, None)
 
 
@@ -205,7 +209,7 @@ async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
 async def test_keys_that_are_lost_in_full_swing(how: str, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Two processes go on after a rest when keys are evicted or flushed, and the hour is spent exactly once."""
     url = await emptied(server)
-    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), lambda: spoil_server(url, how), life=1.0)
+    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), lambda: spoil_server(url, how), process_timeout=1.0)
     assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (80, 0)
     assert "is counted anew" in caplog.text
 
@@ -219,5 +223,5 @@ async def test_a_process_remembers_what_the_server_forgot(server: Server) -> Non
     async def flush() -> int:
         return await spoil_server(url, FLUSHED)
 
-    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), flush, life=1.0, mute=True, count=1)
+    sandbox = await spoilt_in_full_swing(lambda: RedisState(url), flush, process_timeout=1.0, mute=True, count=1)
     assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (80, 0)

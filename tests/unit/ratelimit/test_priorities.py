@@ -193,25 +193,25 @@ async def test_what_others_used_returns_too() -> None:
     assert [windows.returning(0.0, span) for span in (600, 602, HOUR - 1, HOUR)] == [0, 1, 1, 51]
 
 
-async def waiters(limiter: RateLimiter, *lanes: Priority) -> list[asyncio.Task[Permit]]:
-    """Let calls wait in lanes."""
-    tasks = [asyncio.create_task(limiter.acquire(lane)) for lane in lanes]
+async def waiters(limiter: RateLimiter, *queues: Priority) -> list[asyncio.Task[Permit]]:
+    """Let calls wait in queues."""
+    tasks = [asyncio.create_task(limiter.acquire(queue)) for queue in queues]
     await asyncio.sleep(0)
     return tasks
 
 
 async def test_a_lane_waits_for_those_before_it() -> None:
-    """A call waits for those in its lane and in the ones that pass it, and the lanes can be counted."""
+    """A call waits for those in its queue and in the ones that pass it, and the queues can be counted."""
     limiter = limiter_with(1, None)
     loop = asyncio.get_running_loop()
     await asyncio.sleep(100)
     await spent(limiter, 1)
-    lanes = [Priority.INTERACTIVE] * 2 + [Priority.LAUNCH] * 3 + [Priority.POLL] * 4
-    tasks = await waiters(limiter, *lanes)
-    assert [limiter.expected_wait(lane, loop.time()) for lane in Priority] == [3.0, 6.0, 6.0, 10.0]
+    queues = [Priority.INTERACTIVE] * 2 + [Priority.LAUNCH] * 3 + [Priority.POLL] * 4
+    tasks = await waiters(limiter, *queues)
+    assert [limiter.expected_wait(queue, loop.time()) for queue in Priority] == [3.0, 6.0, 6.0, 10.0]
     assert limiter.waiting() == [2, 3, 0, 4]
     limiter.pause(8.0)
-    assert [limiter.expected_wait(lane, loop.time()) for lane in Priority] == [8.0, 8.0, 8.0, 10.0]
+    assert [limiter.expected_wait(queue, loop.time()) for queue in Priority] == [8.0, 8.0, 8.0, 10.0]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
