@@ -323,7 +323,7 @@ class SlidingWindows:
         return self.per_hour - self.used
 
     def available(self, *, background: bool) -> float:
-        """Return how many requests the hour still admits; the background may find less than none, because of its reserve."""
+        """Return how many requests the hour still admits; for the background that may be less than none."""
         return self.remaining - (self.reserve if background else 0)
 
     def burst(self, *, background: bool) -> float:
