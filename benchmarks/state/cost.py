@@ -110,7 +110,7 @@ async def on_postgres(url: str) -> dict[str, float]:
         put = "INSERT INTO one VALUES ('one', %s) ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value"
 
         async def transact() -> None:
-            await db.execute(put, (_ENTRY.spell(),))
+            await db.execute(put, (_ENTRY.to_text(),))
 
         try:
             await full_hour(state)
@@ -139,7 +139,7 @@ async def on_sqlite(directory: Path) -> dict[str, float]:
         def transact() -> None:
             db.execute(f"PRAGMA synchronous = {synchronous}")
             db.execute("BEGIN IMMEDIATE")
-            db.execute("INSERT OR REPLACE INTO rows VALUES ('one', ?)", (_ENTRY.spell(),))
+            db.execute("INSERT OR REPLACE INTO rows VALUES ('one', ?)", (_ENTRY.to_text(),))
             db.execute("COMMIT")
 
         async def operation() -> None:

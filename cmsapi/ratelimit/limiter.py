@@ -132,12 +132,12 @@ class RateLimiter:
         if expected > LONG_WAIT and announce is not None and now >= self._told_until:
             self._told_until = now + expected
             announce(expected)
-        patience = asyncio.timeout(max_wait)
+        timeout = asyncio.timeout(max_wait)
         try:
-            async with patience:
+            async with timeout:
                 await self._turn(permit, priority, max_pause)
         except TimeoutError:
-            if max_wait is None or not patience.expired():
+            if max_wait is None or not timeout.expired():
                 raise
             raise _too_long(self.expected_wait(priority, self.time()), max_wait) from None
         return permit

@@ -1,4 +1,4 @@
-"""One registry per event loop: the states and the accounts that the clients of the loop share.
+"""The states and the accounts that the clients of an event loop share.
 
 The service counts requests per key. A client per web request must not multiply what the process allows itself, so the
 limiter belongs to the loop and the account, and so does the scheduler, with everything that it has learned about jobs.
@@ -154,7 +154,7 @@ _loops: dict[asyncio.AbstractEventLoop, Accounts] = {}
 
 
 def accounts_of_loop() -> Accounts:
-    """Return the registry of the running loop."""
+    """Return the states and accounts of the running loop."""
     return of_loop(_loops, Accounts)
 
 

@@ -1,4 +1,4 @@
-"""The connections, limits, clock, counts and life that a client shares with its `with_options` copies.
+"""The connections, limits, clock and counts that a client shares with its `with_options` copies.
 
 The runtime takes no policy: each client has its own (`cmsapi.runtime.settings`), so that the settings of one of them
 cannot reach another. The limits are the exception, because the service counts them for all of them together.
@@ -53,7 +53,7 @@ class Runtime:
         self._limits: list[RateLimits] = []
         #: The user as read before anything worked on jobs, and the loop time of the request.
         self.first_user: tuple[User, float] | None = None
-        self._life: Literal["not used yet", "open", "closing", "closed"] = "not used yet"
+        self._phase: Literal["not used yet", "open", "closing", "closed"] = "not used yet"
         self._closing = asyncio.Lock()
         self._made_in = os.getpid()
         # Bound with the first use.
@@ -76,7 +76,7 @@ class Runtime:
             ClientClosedError: The client is closed, belongs to another loop, or no loop is running.
         """
         loop = _running_loop()
-        if self._life in ("closing", "closed"):
+        if self._phase in ("closing", "closed"):
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._loop is None:
             self._bind(loop)
@@ -94,7 +94,7 @@ class Runtime:
         for limits in self._limits:
             self.shared = self._accounts.account(self._state, self.account, limits)
         self.shared.clients.add(self)
-        self._life, self._loop = "open", loop
+        self._phase, self._loop = "open", loop
 
     def observe(
         self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None, page: int | None
@@ -115,16 +115,16 @@ class Runtime:
         Raises:
             ClientClosedError: The client belongs to another event loop that still runs.
         """
-        if self._life == "closed":
+        if self._phase == "closed":
             return
         loop = _running_loop()
         if self._loop is not None and self._loop is not loop:
             if not self._loop.is_closed():
                 raise ClientClosedError("The client belongs to another event loop; close it there.")
             # Its tasks and connections have died with the loop.
-            self._life = "closed"
+            self._phase = "closed"
             return
-        self._life = "closing"
+        self._phase = "closing"
         # A cancelled scope of anyio would interrupt each step; the cancellation of a task interrupts one, and the next
         # call does the rest.
         with anyio.CancelScope(shield=True):
@@ -132,7 +132,7 @@ class Runtime:
                 await self._close()
 
     async def _close(self) -> None:
-        if self._life == "closed":
+        if self._phase == "closed":
             return
         async with contextlib.AsyncExitStack() as steps:
             # From the last to the first, each whatever becomes of the ones before it.
@@ -143,10 +143,10 @@ class Runtime:
             if "jobs" in vars(self):
                 steps.push_async_callback(self.jobs.aclose)
             await self.active_calls.end()
-        self._life = "closed"
+        self._phase = "closed"
 
     def __repr__(self) -> str:
-        return f"{self.account.base_url}, {self._life}"
+        return f"{self.account.base_url}, {self._phase}"
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

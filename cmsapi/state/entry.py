@@ -122,7 +122,7 @@ class Entry:
         """Whether it has ended: it is the outcome of an item, and no longer open."""
         return self.ended_at is not None
 
-    def spell(self) -> str:
+    def to_text(self) -> str:
         """Write the entry as text, without what it does not say.
 
         Raises:

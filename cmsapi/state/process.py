@@ -56,7 +56,7 @@ class Owner:
         # A process of another user may be hidden; it can be knocked at all the same.
         return started != self.started if started is not None else not _answers(self.pid)
 
-    def spell(self) -> str:
+    def to_text(self) -> str:
         """Write the owner as text."""
         return write_text(attrs.asdict(self))
 

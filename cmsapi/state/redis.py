@@ -170,10 +170,10 @@ class RedisState(State):
                     if not self._greeted:
                         if self._unanswered != unanswered:
                             raise RedisConnectionError(self._cause)
-                        async with self._patience():
+                        async with self._time_limit():
                             await self._greet()
             greeted = True
-            async with self._patience():
+            async with self._time_limit():
                 result = await command(*args)
         except (RedisError, OSError, TimeoutError) as error:
             self._silent = isinstance(error, _NO_ANSWER)
@@ -183,7 +183,7 @@ class RedisState(State):
         self._silent, self._cause = False, ""
         return result
 
-    def _patience(self) -> asyncio.Timeout:
+    def _time_limit(self) -> asyncio.Timeout:
         """Wait shortly for a server that was waited for in vain, so that closing a client waits for it once."""
         return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
 

@@ -29,8 +29,8 @@ LOCK_AND_READ = (
     _VERSION_AND_LOCKS
     + """
 for index = 2, locks + 1 do
-    local holder = redis.call('GET', KEYS[index])
-    if holder and holder ~= mine and string.sub(holder, 1, 4) ~= 'done' then return false end
+    local owner = redis.call('GET', KEYS[index])
+    if owner and owner ~= mine and string.sub(owner, 1, 4) ~= 'done' then return false end
 end
 for index = 2, locks + 1 do redis.call('SET', KEYS[index], mine, 'PX', ARGV[3]) end
 local found = {}
@@ -60,9 +60,9 @@ WRITE_AND_UNLOCK = (
     _VERSION_AND_LOCKS
     + """
 for index = 2, locks + 1 do
-    local holder = redis.call('GET', KEYS[index])
-    if holder == 'done ' .. mine then return 1 end
-    if holder ~= mine then return 0 end
+    local owner = redis.call('GET', KEYS[index])
+    if owner == 'done ' .. mine then return 1 end
+    if owner ~= mine then return 0 end
 end
 local argument = 3
 for index = first, #KEYS do

@@ -18,9 +18,9 @@ from cmsapi.state.ownership import check_owner, warn_if_writable
 
 T = TypeVar("T")
 
-# Seconds to wait for other processes before giving up; and once that was in vain, until something was written again.
-PATIENCE = 5.0
-SHORT_PATIENCE = 0.25
+# Seconds to wait for other processes; and once that was in vain, until something was written again.
+TIMEOUT = 5.0
+SHORT_TIMEOUT = 0.25
 VERSION = 1
 # Says whose file it is; "cmsA" in ASCII.
 APPLICATION = 0x636D7341
@@ -74,9 +74,9 @@ class SqliteFile:
         """
         now = time.monotonic()
         if self._gave_up_at is None:
-            until = now + PATIENCE
+            until = now + TIMEOUT
         else:
-            until = now + SHORT_PATIENCE if asked_at > self._gave_up_at else now
+            until = now + SHORT_TIMEOUT if asked_at > self._gave_up_at else now
         try:
             db = self._db if self._db is not None else self._open(until)
             _wait_until(db, until)
@@ -95,7 +95,7 @@ class SqliteFile:
             raise StateError(
                 f"The state {self.path} cannot be used ({error}). What was to be written was not. "
                 "See that the file and its directory can be written to, that the disk is local and not full, and "
-                f"that no other program holds the file for more than {PATIENCE:g} s."
+                f"that no other program holds the file for more than {TIMEOUT:g} s."
             ) from error
 
     def close(self) -> None:
@@ -116,8 +116,8 @@ class SqliteFile:
             _flush_through(db)
             _switch_to_wal(db, path, until)
             _wait_until(db, until)
-            self._epoch: str | None = None
-            self._epoch = self._transact(db, lambda db: _lay_out(db, path), flushed=True)
+            self._stamp: str | None = None
+            self._stamp = self._transact(db, lambda db: _lay_out(db, path), flushed=True)
             self._opened = self._identities()
             warn_if_writable(path)
         except BaseException:
@@ -130,7 +130,7 @@ class SqliteFile:
         db.execute("PRAGMA synchronous = FULL" if flushed else "PRAGMA synchronous = NORMAL")
         db.execute("BEGIN IMMEDIATE")
         try:
-            self._check_epoch(db)
+            self._check_stamp(db)
             result = work(db)
             db.execute("COMMIT")
         except BaseException:
@@ -140,13 +140,13 @@ class SqliteFile:
         self._gave_up_at = None
         return result
 
-    def _check_epoch(self, db: sqlite3.Connection) -> None:
-        if self._epoch is None or (found := _epoch(db)) == self._epoch:
+    def _check_stamp(self, db: sqlite3.Connection) -> None:
+        if self._stamp is None or (found := _stamp(db)) == self._stamp:
             return
         # A file may also be overwritten where it is. One that only lost its rows is still that of this process.
         if found is not None:
             raise self._replaced()
-        db.execute("INSERT INTO documents VALUES ('', 'epoch', ?)", (self._epoch,))
+        db.execute("INSERT INTO documents VALUES ('', 'epoch', ?)", (self._stamp,))
 
     def _replaced(self) -> ReplacedError:
         return ReplacedError(f"The file of the state {self.path} was removed or replaced while it was used.")
@@ -164,8 +164,8 @@ def _wait_until(db: sqlite3.Connection, until: float) -> None:
 
 
 def _left(until: float) -> float:
-    """Return the seconds until a time of the process, at most those of the whole patience."""
-    return min(max(0.0, until - time.monotonic()), PATIENCE)
+    """Return the seconds until a time of the process, at most those of the whole wait."""
+    return min(max(0.0, until - time.monotonic()), TIMEOUT)
 
 
 def _make(path: Path) -> None:
@@ -246,17 +246,17 @@ def _flush_through(db: sqlite3.Connection) -> None:
 
 
 def _lay_out(db: sqlite3.Connection, path: Path) -> str | None:
-    """Make the tables if there are none, and return the epoch of the file."""
+    """Make the tables if there are none, and return the stamp of the file."""
     if _refuse_others(db, path):
         for statement in _TABLES.split(";"):
             db.execute(statement)
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("INSERT OR IGNORE INTO documents VALUES ('', 'epoch', ?)", (secrets.token_hex(16),))
-    return _epoch(db)
+    return _stamp(db)
 
 
-def _epoch(db: sqlite3.Connection) -> str | None:
+def _stamp(db: sqlite3.Connection) -> str | None:
     """Return the random word that the file was given when it was made."""
     row = db.execute("SELECT text FROM documents WHERE scope = '' AND name = 'epoch'").fetchone()
     return None if row is None else str(row[0])

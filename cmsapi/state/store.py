@@ -193,7 +193,7 @@ class State(abc.ABC):
             caller that must hold the entry already knows it: what was found is not read for it.
         """
         owner, key = await self._this_process(), (lease.scope, lease.key)
-        text = None if entry is None else entry.spell()
+        text = None if entry is None else entry.to_text()
         item = None
         if entry is not None and entry.batch is not None and entry.item is not None:
             item = (lease.scope, entry.batch, entry.item)
@@ -229,13 +229,13 @@ class State(abc.ABC):
         """Return how an entry stands to a lease, by its row and those of the owners."""
         if not rows:
             return Standing.ABSENT
-        ((_, held_by, holder, _),) = rows
-        if held_by == lease.id:
+        ((_, held_under, owner, _),) = rows
+        if held_under == lease.id:
             return Standing.MINE
-        if self._owner is not None and holder == self._owner.id and held_by not in self._leases:
+        if self._owner is not None and owner == self._owner.id and held_under not in self._leases:
             # Something else has written that: this process would wait for itself.
             return Standing.FREE
-        return Standing.HELD if holder in _alive(owners, now) else Standing.FREE
+        return Standing.HELD if owner in _alive(owners, now) else Standing.FREE
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -365,7 +365,7 @@ class State(abc.ABC):
     def _heartbeat(self, scope: str, owner: Owner, now: float) -> Write:
         """Return what sends a heartbeat."""
         self._scopes.add(scope)
-        return Write(OWNERS, (scope, owner.id), (owner.spell(), now + self._lease_ttl))
+        return Write(OWNERS, (scope, owner.id), (owner.to_text(), now + self._lease_ttl))
 
     def _others(self, alive: Mapping[str, str]) -> list[str]:
         """Return the texts of the owners that are alive, but for this process."""

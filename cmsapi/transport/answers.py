@@ -49,8 +49,8 @@ _REQUEST_ID_HEADERS = (
     "cf-ray",
 )
 _LONGEST_REQUEST_ID = 200
-# Further off than cutting, travelling and several machines explain: the service's clock was set.
-STEP = 5.0
+# Seconds further off than cutting, travelling and several machines explain: the service's clock was set.
+CLOCK_JUMP = 5.0
 _CUT = 1.0
 
 # Specification 7. `code` is stable and machine-readable, and comes before the status.
@@ -291,7 +291,7 @@ class ServerClock:
         if (seconds := read_date(headers)) is None:
             return
         low, high = seconds - asyncio.get_running_loop().time(), seconds + _CUT - sent_at
-        if self._low is None or high < self._low - STEP or low > self._high + STEP:
+        if self._low is None or high < self._low - CLOCK_JUMP or low > self._high + CLOCK_JUMP:
             self._low, self._high = low, high
         else:
             self._low, self._high = max(self._low, low), min(self._high, high)

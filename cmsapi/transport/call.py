@@ -30,7 +30,7 @@ from cmsapi.transport.retry import describe, failure_of, told_attempts
 
 @attrs.define
 class RequestCount:
-    """Count requests that are sent for one purpose."""
+    """Count the requests of one fan-out."""
 
     sent: int = 0
 
@@ -44,7 +44,7 @@ class CallOptions:
     """Say what a call asks of the pipeline beyond its request.
 
     Args:
-        priority: Lane in which it waits for quota.
+        priority: Queue in which it waits for quota.
         repeat: Whether to repeat in doubt also what creates something; None leaves that to the retry policy.
         before_repeat: Awaited with the failure of an attempt before a repeat, once the wait is over, if an attempt may
             have taken effect. It tells whether to repeat; what it raises ends the call.
@@ -90,7 +90,7 @@ class Call:
     #: What the service calls the request of that answer.
     request_id: str | None = None
     #: What each attempt before the newest said, and how long the call waited then.
-    ends: list[tuple[str, float]] = attrs.field(factory=list)
+    earlier: list[tuple[str, float]] = attrs.field(factory=list)
 
     def replay(self, policy: RetryPolicy) -> Replay:
         """Return what repeating it may do, in the eyes of its caller."""
@@ -110,7 +110,7 @@ class Call:
             self.permit = None
             await not_executed(permit)
 
-    def is_settled_by(self, error: CMSError) -> bool:
+    def is_done_by(self, error: CMSError) -> bool:
         """Tell whether an error says that the call has done its work."""
         # A 404 after a deletion whose answer was lost says that it happened.
         return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
@@ -167,7 +167,7 @@ class Call:
         return self._with_notes(error, "")
 
     def _with_notes(self, error: CMSError, last: str) -> CMSError:
-        for line in told_attempts(self.ends, last):
+        for line in told_attempts(self.earlier, last):
             error.add_note(line)
         return error
 

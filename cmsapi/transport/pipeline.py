@@ -194,7 +194,7 @@ class Pipeline:
                 await call.take_back()
                 raise
             except (APIError, TransportError) as error:
-                if call.is_settled_by(error):
+                if call.is_done_by(error):
                     return call
                 call.failure = error
             else:
@@ -214,7 +214,7 @@ class Pipeline:
         await anyio.sleep(self._delay_after(failure, call))
         ask = call.options.before_repeat if call.in_doubt else None
         if ask is not None and not await ask(failure):
-            call.ends.pop()
+            call.earlier.pop()
             raise call.final_error(failure, self.retry)
 
     async def _attempt(self, call: Call) -> Response:
@@ -234,12 +234,12 @@ class Pipeline:
         self.counters.requests += 1
         if self.hooks.wants(RequestStarted.level):
             self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
-        patience = asyncio.timeout(self.timeouts.request)
+        timeout = asyncio.timeout(self.timeouts.request)
         try:
-            async with patience:
+            async with timeout:
                 response = await self._through_transport(call, permit)
         except BaseException as raised:
-            error = self._unanswered(call, permit, raised, late=patience.expired())
+            error = self._unanswered(call, permit, raised, late=timeout.expired())
             if self.hooks.wants(RequestFinished.level):
                 self._tell_end(call, asked, error=type(error).__name__)
             if error is raised:
@@ -329,8 +329,8 @@ class Pipeline:
             self.counters.rate_limited += 1
             self.hooks(RateLimitPaused(operation=name, seconds=pause))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
-        patience = min(self._max_pause, math.inf if self.max_wait is None else self.max_wait)
-        too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > patience
+        longest = min(self._max_pause, math.inf if self.max_wait is None else self.max_wait)
+        too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > longest
         if isinstance(error, APIError) and retry_after and too_far:
             error.hint = (
                 f"Try again in {until(retry_after)}: the service asks for that (Retry-After), and the settings do not "
@@ -339,7 +339,7 @@ class Pipeline:
         if call.attempts >= most or too_far or not may_repeat(failure, call.replay(self.retry)):
             raise call.final_error(error, self.retry)
         reason = describe(error)
-        call.ends.append((reason, delay))
+        call.earlier.append((reason, delay))
         self.counters.retries += 1
         if self.hooks.wants(RetryScheduled.level):
             self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))

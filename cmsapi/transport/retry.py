@@ -111,13 +111,13 @@ def _longest(policy: RetryPolicy, attempt: int) -> float:
     return min(policy.cap, policy.base * 2.0 ** min(attempt - 1, 60))
 
 
-def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]:
+def told_attempts(earlier: Sequence[tuple[str, float]], last: str) -> Iterator[str]:
     """Tell what each attempt before the last one said, and for how long the call waited then; the same is said once."""
-    if ends and all(said == last for said, _ in ends):
-        yield f"tried {len(ends) + 1} times; waited {sum(wait for _, wait in ends):.2f} s in all"
+    if earlier and all(said == last for said, _ in earlier):
+        yield f"tried {len(earlier) + 1} times; waited {sum(wait for _, wait in earlier):.2f} s in all"
         return
     first = 1
-    for said, group in groupby(ends, key=itemgetter(0)):
+    for said, group in groupby(earlier, key=itemgetter(0)):
         waits = [wait for _, wait in group]
         until = first + len(waits) - 1
         which = f"attempt {first}" if until == first else f"attempts {first} to {until}"

@@ -16,11 +16,11 @@ from cmsapi.errors import StateError
 from cmsapi.sandbox import Fixed, Sandbox
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.state.sqlitefile import PATIENCE
+from cmsapi.state.sqlitefile import TIMEOUT
 
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
 # One wait, and what a busy machine adds; two waits one after the other take longer.
-SOON = 1.9 * PATIENCE
+SOON = 1.9 * TIMEOUT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("turning_loop")]
 
@@ -57,7 +57,7 @@ async def test_writes_do_not_wait_one_after_another(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(StateError):
             await state.begin(Lease("scope", "late"), ENTRY)
-        assert time.monotonic() - began < PATIENCE / 2
+        assert time.monotonic() - began < TIMEOUT / 2
     assert await state.begin(Lease("scope", "late"), ENTRY) is None
     await state.aclose()
 

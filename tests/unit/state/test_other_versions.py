@@ -82,7 +82,7 @@ async def test_an_older_file_keeps_its_layout(written: Path) -> None:
 @pytest.mark.usefixtures("turning_loop")
 async def test_a_kind_that_only_a_newer_version_knows(written: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Its entry stays as it is, a warning names it, and other jobs go on."""
-    strange = Entry(kind="translation", target="cnt_1", asked_at=1.0, facts={"language": "sv"}).spell()
+    strange = Entry(kind="translation", target="cnt_1", asked_at=1.0, facts={"language": "sv"}).to_text()
     with sqlite3.connect(written) as db:
         db.execute(
             "INSERT INTO journal SELECT scope, 'translation cnt_1', NULL, NULL, ? FROM journal LIMIT 1", (strange,)

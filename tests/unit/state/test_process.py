@@ -17,7 +17,7 @@ from cmsapi.state.text import read_row
 def test_a_process_knows_itself() -> None:
     """An owner travels as text; this process is not dead, and no other host's is known to be."""
     here = Owner.here()
-    assert read_row(Owner, here.spell()) == here
+    assert read_row(Owner, here.to_text()) == here
     assert (here.pid, here.dead) == (os.getpid(), False)
     assert not attrs.evolve(here, host="another", pid=1).dead
 

@@ -127,4 +127,4 @@ def test_an_entry_has_no_room_for_an_article() -> None:
     """Facts as large as a text are refused before anything is written."""
     entry = Entry(kind="generation", target="cnt_1", asked_at=1.0, facts={"html": "x" * 10_000})
     with pytest.raises(ValueError, match="at most 8,192 bytes"):
-        entry.spell()
+        entry.to_text()

@@ -107,7 +107,7 @@ async def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
 
 async def test_a_file_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another program holds for too long gives an error; when it is free again, all goes on."""
-    monkeypatch.setattr(sqlitefile, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlitefile, "TIMEOUT", 0.1)
     path = tmp_path / "state.db"
     await used(path)
     state = SqliteState(path)
