@@ -13,7 +13,7 @@ HOUR = 3602.0
 # Seconds for which requests are kept that have left the hour: a slow answer tells what was counted when its request
 # arrived, and they may be among that.
 AFTER_THE_HOUR = 120.0
-# A log deletes its times once one in `_PART_GONE` is not kept any more: each deletion moves all the others.
+# Deleting from the front moves all other times, so a log waits until one in `_PART_GONE` can go.
 _PART_GONE = 8
 
 

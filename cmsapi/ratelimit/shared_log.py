@@ -47,17 +47,16 @@ PROCESS_TIMEOUT = 5.0
 # The most seconds after which a process that waits comes back, and those for which it counts as waiting.
 LONGEST_WAIT = 2.0
 WAITS = LONGEST_WAIT + 1.0
-# A permit whose request has no answer yet comes back a second after that answer, or later. A process that waits for it
-# asks again after this part of a second, which is soon enough; and after this part for the very first answer.
+# Where only an answer can tell when a permit comes back, a process asks again after this part of the second: the permit
+# comes back a second after the answer at the soonest. While the very first answer is out, it asks after this part.
 ASK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
-# While permits are scarce, those that come back so soon after each other are taken at once, the longer the more
-# processes wait.
+# Seconds that a process waits at least before it asks again, so that one take brings the permits of several returns.
 GATHER = 0.05
 # Seconds for which all processes pause after an outage: longer than a process takes to try again.
 OUTAGE_PAUSE = 2.0
-# A process tells its open rows twice in its life. When all of them were absent for this part of it, and for longer than
-# a process waits, they could not reach the state.
+# A process tells its open rows twice in `PROCESS_TIMEOUT`. When all of them were absent for this part of it, and for
+# longer than a process waits, they could not reach the state.
 ABSENCE = 0.6
 # Seconds over which the permits of two processes are compared.
 LATELY = 60.0

@@ -272,13 +272,11 @@ class ServerClock:
     clock is an interval.
     """
 
-    __slots__ = ("_high", "_low", "_seen")
+    __slots__ = ("_bounds", "_seen")
 
     def __init__(self) -> None:
-        # By how much it is ahead of the loop's, at least and at most. Answers of machines that contradict each other
-        # turn the two round: then the first is of the fastest clock and the second of the slowest.
-        self._low: float | None = None
-        self._high = 0.0
+        # By how many seconds it is ahead of the loop's, at least and at most, as far as all answers agree.
+        self._bounds: tuple[float, float] | None = None
         self._seen: str | None = None
 
     def learn(self, headers: Mapping[str, str], sent_at: float) -> None:
@@ -291,17 +289,29 @@ class ServerClock:
         if (seconds := read_date(headers)) is None:
             return
         low, high = seconds - asyncio.get_running_loop().time(), seconds + _CUT - sent_at
-        if self._low is None or high < self._low - CLOCK_JUMP or low > self._high + CLOCK_JUMP:
-            self._low, self._high = low, high
-        else:
-            self._low, self._high = max(self._low, low), min(self._high, high)
+        if self._bounds is not None:
+            known_low, known_high = self._bounds
+            if high >= known_low - CLOCK_JUMP and low <= known_high + CLOCK_JUMP:
+                low, high = max(low, known_low), min(high, known_high)
+        self._bounds = low, high
+
+    def _ahead(self) -> tuple[float, float] | None:
+        """Return by how many seconds the service's clock is ahead of the loop's, at least and at most."""
+        if self._bounds is None:
+            return None
+        low, high = self._bounds
+        # Answers that contradict each other come from machines whose clocks differ: the slowest and the fastest.
+        return (low, high) if low <= high + _CUT else (high - _CUT, low + _CUT)
 
     def at(self, loop_time: float) -> datetime | None:
         """Return the earliest time that the service may have had at a moment of the loop; None before it is known."""
-        if self._low is None:
-            return None
-        ahead = self._high - _CUT if self._low > self._high + _CUT else self._low
-        return datetime.fromtimestamp(ahead + loop_time, UTC)
+        ahead = self._ahead()
+        return None if ahead is None else datetime.fromtimestamp(ahead[0] + loop_time, UTC)
+
+    def latest_at(self, loop_time: float) -> datetime | None:
+        """Return the latest time that the service may have had at a moment of the loop; None before it is known."""
+        ahead = self._ahead()
+        return None if ahead is None else datetime.fromtimestamp(ahead[1] + loop_time, UTC)
 
     def datetime_at(self, loop_time: float) -> datetime:
         """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
@@ -309,10 +319,3 @@ class ServerClock:
             return known
         passed = loop_time - asyncio.get_running_loop().time()
         return datetime.fromtimestamp(datetime.now(UTC).timestamp() + passed, UTC)
-
-    def latest_at(self, loop_time: float) -> datetime | None:
-        """Return the latest time that the service may have had at a moment of the loop; None before it is known."""
-        if self._low is None:
-            return None
-        contradict = self._low > self._high + _CUT
-        return datetime.fromtimestamp((self._low + _CUT if contradict else self._high) + loop_time, UTC)
