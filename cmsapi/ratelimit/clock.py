@@ -1,4 +1,4 @@
-"""How exact the clock of the event loops is, and how a message tells a time to come.
+"""The precision of the clock of the event loops, and the words for a wait.
 
 Before Python 3.13 the clock of Windows ticks 64 times a second and stands still in between, so that events up to a tick
 apart seem to be at one moment. The clocks of the other systems are exact enough not to matter.
@@ -20,6 +20,6 @@ def clock_tick() -> float:
 
 
 def until(seconds: float) -> str:
-    """Say how long a wait is, and when it ends on the clock of this machine."""
+    """Describe how long a wait is, and when it ends on the clock of this machine."""
     ends = datetime.now(UTC) + timedelta(seconds=seconds)
     return f"{seconds:,.0f} s, until {ends:%Y-%m-%d %H:%M:%S} UTC"

@@ -55,7 +55,7 @@ Queue: TypeAlias = "OrderedDict[asyncio.Future[None], tuple[Permit, float]]"
 
 @attrs.define(eq=False)
 class LoopGroup:
-    """Hold the windows that several limiters share, each on a loop of its own."""
+    """Join the limiters of several loops, which share their windows."""
 
     windows: SlidingWindows
     #: Held while a limiter uses the windows: the loops may run in several threads.
@@ -320,7 +320,7 @@ class RateLimiter:
             return self.windows.first_return(now)
 
     def idle(self, now: float) -> bool:
-        """Tell whether no call waits and no permit is out in either window."""
+        """Check whether no call waits and no permit is out in either window."""
         with self._lock:
             return self._front() is None and now >= self.windows.paused_until and self.windows.idle(now)
 

@@ -14,7 +14,7 @@ OUT = ("taken", "departed")
 
 @attrs.frozen
 class Quota:
-    """Hold what the three headers of an answer say (specification 8, rule 2).
+    """Carry what the three headers of an answer say (specification 8, rule 2).
 
     Args:
         limit: Requests an hour.

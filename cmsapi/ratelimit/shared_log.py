@@ -69,7 +69,7 @@ MOST_ROWS = 1024
 
 @attrs.frozen(kw_only=True)
 class AccountLimits:
-    """Say what the account admits.
+    """Describe what an account admits.
 
     Args:
         per_second: Requests in any one second; None or infinity for no limit.
@@ -102,7 +102,7 @@ class AccountLimits:
 
 @attrs.define
 class ProcessRows:
-    """Hold the rows of one process.
+    """Count the requests of one process.
 
     Args:
         heard_at: When it was last heard of.
@@ -123,10 +123,10 @@ class ProcessRows:
 
 @attrs.frozen(kw_only=True)
 class Take:
-    """Say what a process did, and what it wants.
+    """Report what a process did, and ask for permits.
 
     Args:
-        process: Names the process; no two lives of one have the same name.
+        process: Names the process; a name is never used again.
         open: Its requests without an answer, and permits at hand.
         landed: How long ago, in seconds, its other requests of the hour landed.
         answered: Whether one was answered since the last take.
@@ -154,7 +154,7 @@ class Take:
 
 @attrs.frozen(kw_only=True)
 class Taken:
-    """Say what a take gave.
+    """Answer a take.
 
     Args:
         granted: Permits given.
@@ -261,7 +261,7 @@ class SharedLog:
         self.windows.advance(self.time)
 
     def _were_absent(self, process: str, since: float) -> bool:
-        """Tell whether the other processes could not reach the state; the last take was `since` seconds ago."""
+        """Check whether the other processes could not reach the state; the last take was `since` seconds ago."""
         absence = max(ABSENCE * self.limits.process_timeout, WAITS)
         return since > absence and any(rows.open or rows.waiting for rows in self.others(process))
 

@@ -125,7 +125,7 @@ class SharedWindows(SlidingWindows):
         return self._at_hand > 0 and not self._expired(now) and not self.probing(now)
 
     def _expired(self, now: float) -> bool:
-        """Tell whether other processes may take this one for gone, and with it what is at hand."""
+        """Check whether other processes may take this one for gone, and with it what is at hand."""
         return now >= self._told_at + self._limits.process_timeout
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
@@ -216,7 +216,7 @@ class SharedWindows(SlidingWindows):
         )
 
     def _ask(self, now: float) -> Take:
-        """Say what this process did and how many permits it wants; one that wants none gives back those at hand."""
+        """Report what this process did and how many permits it wants; one that wants none gives back those at hand."""
         self.advance(now)
         *others, polls = (0, 0) if self.outage is not None else self._waiting() or (0, 0)
         background, overdue = not sum(others), self.unanswered.overdue(now)
@@ -302,7 +302,7 @@ class SharedWindows(SlidingWindows):
         return wait if self._at_hand or self.outage is not None else max(wait, self._not_before - now)
 
     def idle(self, now: float) -> bool:
-        """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
+        """Check whether nothing is out or untold, so that forgetting these windows loses nothing."""
         out = self._at_hand or self.outstanding > self._others_open or self._untold_since < math.inf
         return not out and self.outage is None and self._taking is None
 

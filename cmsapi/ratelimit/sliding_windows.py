@@ -203,7 +203,7 @@ class SlidingWindows:
         return min(of_hour, of_second - self._reserved_of_second(background=background))
 
     def probing(self, now: float) -> bool:
-        """Tell whether a probe is out that all others wait for."""
+        """Check whether a probe is out that all others wait for."""
         if self._probe is None:
             return False
         if not self.known or self.refusals >= _REFUSED_OFTEN:
@@ -359,7 +359,7 @@ class SlidingWindows:
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def idle(self, now: float) -> bool:
-        """Tell whether nothing is out, so that forgetting these windows loses nothing."""
+        """Check whether nothing is out, so that forgetting these windows loses nothing."""
         self.advance(now)
         return not self.outstanding and not self.log
 
@@ -379,7 +379,7 @@ class SlidingWindows:
             self.foreign_usage.age(now)
 
     def _full_by_lower_limit(self) -> bool:
-        """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
+        """Check whether the hour is full by a limit that an answer named, and not by the setting."""
         return self.remaining <= 0 and max(self.outstanding + len(self.log), self.per_hour) < self.own_limit
 
     def _next_try(self, now: float) -> float:

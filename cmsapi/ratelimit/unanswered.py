@@ -1,4 +1,4 @@
-"""Say when a request that was given up can no longer arrive, and whether the network has fallen silent.
+"""Decide when a request that was given up can no longer arrive, and whether the network has fallen silent.
 
 Most likely it died with its connection, or had arrived long ago. But a network that was interrupted delivers late what
 it held. So a request that was given up lands `IN_FLIGHT_CAP` after the network has shown life: after the first answer

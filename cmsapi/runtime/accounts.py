@@ -34,7 +34,7 @@ _KEPT = 64
 
 
 class SharedAccount:
-    """Hold the limiter and the scheduler that clients with the same key and state share on a loop."""
+    """Share the limiter and the scheduler among the clients of a loop with the same key and state."""
 
     def __init__(self, account: Account, state: State, limits: RateLimits) -> None:
         self.account: Account = account
@@ -100,7 +100,7 @@ class SharedAccount:
 
 
 class Accounts:
-    """Hold the states and accounts of one event loop."""
+    """Keep the states and accounts of one event loop."""
 
     def __init__(self) -> None:
         #: The states that are open, by URL.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Runtime:
-    """Hold what a client shares with the clients that are made from it, from the first use on one event loop."""
+    """Share what a client and those that are made from it have in common, from the first use on one event loop."""
 
     jobs: SharedJobs = lazy("cmsapi.runtime.jobs", "SharedJobs", "shared", "rng", "wall", "first_user")
 

@@ -48,7 +48,7 @@ def _facts(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
 
 
 class EntryStatus(StrEnum):
-    """Say how far a launch is, or how its item ended: words of the journal, apart from those of the service."""
+    """Name how far a launch is, or how its item ended: words of the journal, apart from those of the service."""
 
     #: It was not sent yet.
     INTENT = "intent"

@@ -42,7 +42,7 @@ LIMITS = Table("limits", ("account",), ("document",), durable=False)
 
 @attrs.frozen
 class Read:
-    """Say which rows to read.
+    """Select one row or several to be read.
 
     Args:
         table: Of which table.
@@ -60,7 +60,7 @@ class Read:
 
 @attrs.frozen
 class Write:
-    """Say what takes the place of a row.
+    """Replace one row, or delete it.
 
     Args:
         table: Of which table.

@@ -185,7 +185,7 @@ class Session:
             await connection.close()
 
     def _why(self, error: Exception) -> str:
-        """Say why the server did not do something; one that says nothing by now may have refused before."""
+        """Explain why the server did not do something; one that says nothing by now may have refused before."""
         said = " ".join(str(error).split()).rstrip(".")
         if said:
             self._cause = f"{type(error).__name__}: {said}"
@@ -201,7 +201,7 @@ class Session:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Tell whether an error says that the connection is gone, and not only that the server refuses something."""
+    """Check whether an error says that the connection is gone, and not only that the server refuses something."""
     if isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized is not None:
         return error.diag.severity_nonlocalized != "ERROR"
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError | TimeoutError)

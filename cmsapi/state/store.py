@@ -43,7 +43,7 @@ Change: TypeAlias = Callable[[str | None, float], tuple[str, T]]
 
 
 class Standing(StrEnum):
-    """Say how an entry stands to a lease."""
+    """Name how an entry stands to a lease."""
 
     ABSENT = "absent"
     #: There is no entry, but its item of its batch has an outcome.
@@ -57,7 +57,7 @@ class Standing(StrEnum):
 
 
 class Action(StrEnum):
-    """Say what to do with an entry."""
+    """Name what to do with an entry."""
 
     HOLD = "hold"
     RELEASE = "release"

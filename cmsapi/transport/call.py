@@ -41,7 +41,7 @@ REQUEST_COUNT: ContextVar[RequestCount | None] = ContextVar("cmsapi_request_coun
 
 @attrs.frozen(kw_only=True)
 class CallOptions:
-    """Say what a call asks of the pipeline beyond its request.
+    """Collect what a call asks of the pipeline beyond its request.
 
     Args:
         priority: Queue in which it waits for quota.
@@ -67,7 +67,7 @@ class CallOptions:
 
 @attrs.define(eq=False)
 class Call:
-    """Hold a call and its state, from its first attempt to its answer."""
+    """Follow a call, from its first attempt to its answer."""
 
     operation: Operation
     request: Request
@@ -111,7 +111,7 @@ class Call:
             await not_executed(permit)
 
     def is_done_by(self, error: CMSError) -> bool:
-        """Tell whether an error says that the call has done its work."""
+        """Check whether an error says that the call has done its work."""
         # A 404 after a deletion whose answer was lost says that it happened.
         return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
 
@@ -131,7 +131,7 @@ class Call:
         return self._with_notes(final, describe(error))
 
     def _doubt(self, error: TransportError, replay: Replay) -> str | None:
-        """Say why the call may have happened, None when the error itself says all that is known."""
+        """Explain why the call may have happened, None when the error itself says all that is known."""
         if failure_of(error).in_doubt and replay in (Replay.CREATES, Replay.COSTS_CREDIT):
             harm = "a repeat could be paid twice" if replay is Replay.COSTS_CREDIT else "it could happen twice"
             return f"({describe(error)}), and it is not repeated because {harm}"
@@ -141,7 +141,7 @@ class Call:
         return None
 
     def interrupted(self, deadline: float | None, *, closing: bool) -> CMSError:
-        """Say that the deadline or the closing of the client ended the call, and whether it may have taken effect."""
+        """Make the error of a call that the deadline or the closing of the client ended."""
         name = self.operation.name
         effect = (
             "A request was sent and got no clear answer, so it may have taken effect."
@@ -182,6 +182,6 @@ def unanswered(unsent: bool, how: str) -> TransportError:
 
 
 def being_cancelled() -> bool:
-    """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
+    """Check whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""Say why there is no connection, and what to do; the errors of a network library tell it in many ways."""
+"""Explain why there is no connection, and what to do; the errors of a network library tell it in many ways."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ERRNO: dict[int | None, _Reason] = {
 
 
 def no_connection(url: str, error: BaseException, *, by_proxy: bool) -> str:
-    """Say why there is no connection for a request, what that means, and what to do.
+    """Explain why there is no connection for a request, what that means, and what to do.
 
     Args:
         url: The URL of the request.
@@ -58,7 +58,7 @@ def no_connection(url: str, error: BaseException, *, by_proxy: bool) -> str:
 
 
 def no_answer(url: str, error: BaseException, *, answered: bool) -> str:
-    """Say that a request was sent and got no whole answer, and whether that server may speak TLS.
+    """Describe that a request was sent and got no whole answer, and whether that server may speak TLS.
 
     Args:
         url: The URL of the request.

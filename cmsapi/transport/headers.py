@@ -20,7 +20,7 @@ _OF_THE_CLIENT = _RESERVED | {"accept", "user-agent"}
 
 
 def problem_of(headers: object) -> str | None:
-    """Say why headers cannot be added to requests, or return None. The text names the header and not its value."""
+    """Explain why headers cannot be added to requests, or return None. The text names the header and not its value."""
     if not isinstance(headers, Mapping):
         return f"`headers` must be a mapping of names to values, got {type(headers).__name__}."
     for name, value in headers.items():

@@ -73,7 +73,7 @@ def failure_of(error: APIError | TransportError) -> Failure:
 
 
 def may_repeat(failure: Failure, replay: Replay) -> bool:
-    """Tell whether repeating can do no harm."""
+    """Check whether repeating can do no harm."""
     if failure in (Failure.REFUSED, Failure.UNCLEAR):
         return False
     return not failure.in_doubt or replay in (Replay.SAFE, Replay.IDEMPOTENT)
