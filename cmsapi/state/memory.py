@@ -24,9 +24,8 @@ class MemoryState(State):
     shared: ClassVar[bool] = False
 
     def __init__(self, lease_ttl: float = math.inf) -> None:
-        super().__init__(lease_ttl)
         # No process takes the owner for dead: it has no host.
-        self._owner: Owner = Owner(id="memory", host="", pid=os.getpid(), started=None)
+        super().__init__(lease_ttl, Owner(id="memory", host="", pid=os.getpid(), started=None))
         #: The values of each row, by its table's title and its names.
         self.rows: dict[str, dict[tuple[str, ...], tuple[Any, ...]]] = {}
 

@@ -71,14 +71,15 @@ class State(abc.ABC):
 
     Args:
         lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
+        owner: This process; None to find out with the first use.
     """
 
     #: Whether other processes may use the state too.
     shared: ClassVar[bool] = True
 
-    def __init__(self, lease_ttl: float = LEASE_TTL) -> None:
+    def __init__(self, lease_ttl: float = LEASE_TTL, owner: Owner | None = None) -> None:
         self._lease_ttl = lease_ttl
-        self._owner: Owner | None = None
+        self._owner = owner
         # Where this process has sent a heartbeat, and the leases under which it holds entries.
         self._scopes: set[str] = set()
         self._leases: set[str] = set()
