@@ -24,6 +24,7 @@ that arrives twice counts once, and whatever a process did while it could not re
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import math
 import sys
@@ -100,6 +101,14 @@ class AccountLimits:
         return SlidingWindows(self.per_second, self.per_hour, reserve=self.reserve, log=log)
 
 
+class Waiting(enum.IntEnum):
+    """Name which calls of a process wait for permits; those of others pass polls."""
+
+    NONE = 0
+    POLLS = 1
+    OTHERS = 2
+
+
 @attrs.define
 class ProcessRows:
     """Count the requests of one process.
@@ -107,13 +116,13 @@ class ProcessRows:
     Args:
         heard_at: When it was last heard of.
         open: Its requests without an answer, and permits at hand.
-        waiting: 0 when none of its calls waits, 1 when only polls do, 2 for others.
+        waiting: Which of its calls wait.
         landed: When its other requests landed.
     """
 
     heard_at: float
     open: int = 0
-    waiting: int = 0
+    waiting: Waiting = Waiting.NONE
     landed: list[float] = attrs.field(factory=list)
 
     def since(self, moment: float) -> int:
@@ -209,7 +218,7 @@ class SharedLog:
         landed, heard = [now - age for age in asked.landed], self.processes.get(asked.process)
         if landed and (heard is None or max(landed) > heard.heard_at):
             windows.tried(max(landed))
-        rows = self.processes[asked.process] = ProcessRows(now, asked.open, 0, landed)
+        rows = self.processes[asked.process] = ProcessRows(now, asked.open, landed=landed)
         self._count()
         if asked.quota is not None and not lost:
             came_at = now - asked.quota_age
@@ -217,7 +226,8 @@ class SharedLog:
         windows.known = windows.known or (asked.answered and not lost)
         granted, wait = self._give(rows, asked, now)
         rows.open += granted
-        rows.waiting = 0 if asked.want == granted else 1 if asked.background else 2
+        if granted < asked.want:
+            rows.waiting = _waiting(asked)
         windows.take_all(granted)
         loss = "spoilt" if spoilt else "lost" if lost else None
         return Taken(granted=granted, wait=wait, log=self, loss=loss)
@@ -248,7 +258,7 @@ class SharedLog:
             gone_at = rows.heard_at + self.limits.process_timeout + IN_FLIGHT_CAP
             if gone_at <= now:
                 rows.landed += [gone_at] * rows.open
-                rows.open = rows.waiting = 0
+                rows.open, rows.waiting = 0, Waiting.NONE
             rows.landed = [at for at in rows.landed if at + horizon > now]
             if not (rows.open or rows.waiting or rows.landed):
                 del self.processes[name]
@@ -272,8 +282,8 @@ class SharedLog:
         if not asked.want:
             return 0, 0.0
         windows, second = self.windows, self.limits.second
-        level = 1 if asked.background else 2
-        waiting = [each for each in self.others(asked.process) if each.waiting >= level and each.heard_at + WAITS > now]
+        rivals = [each for each in self.others(asked.process) if each.heard_at + WAITS > now]
+        waiting = [each for each in rivals if each.waiting >= _waiting(asked)]
         free = windows.room(now, background=asked.background) if now >= windows.paused_until else 0
         if not windows.known:
             free = min(free, 1 - windows.outstanding)
@@ -293,6 +303,10 @@ class SharedLog:
         wait = free_at - now if windows.known else FIRST_ANSWER * second
         wait = wait if wait < math.inf else ASK_AGAIN * second
         return 0, max(wait, GATHER, windows.paused_until - now)
+
+
+def _waiting(asked: Take) -> Waiting:
+    return Waiting.POLLS if asked.background else Waiting.OTHERS
 
 
 # The document
@@ -325,7 +339,7 @@ def read(document: str | None, limits: AccountLimits) -> SharedLog:
     said: Any = loads(text.encode())
     log.began, log.time = said["began"], said["time"]
     for name, (heard_at, out, waiting, *landed) in said["processes"].items():
-        log.processes[name] = rows = ProcessRows(heard_at, out, waiting)
+        log.processes[name] = rows = ProcessRows(heard_at, out, Waiting(waiting))
         for at, count in zip(landed[::2], landed[1::2], strict=True):
             rows.landed += [at / 1000] * count
     windows = log.windows
@@ -349,7 +363,7 @@ def _rows(rows: ProcessRows, log: SharedLog) -> list[float | None]:
         in_second = log.time - log.limits.second - slot
         times = [at if at > in_second else math.ceil(at / slot) * slot for at in times]
     counts = Counter(math.ceil(at * 1000 - 0.01) for at in times)
-    return [_written(rows.heard_at), rows.open, rows.waiting, *chain.from_iterable(sorted(counts.items()))]
+    return [_written(rows.heard_at), rows.open, int(rows.waiting), *chain.from_iterable(sorted(counts.items()))]
 
 
 def _written(value: float) -> float | None:
