@@ -94,7 +94,7 @@ async def test_an_error_inside_an_error_ends_its_sentence_once() -> None:
     async with client_of(sandbox, transport=unreachable, polling=PollPolicy(outage_timeout=120)) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         with pytest.raises(
-            cmsapi.UnknownJobStateError, match="Check the network. Check it in the application"
+            cmsapi.UnknownJobStateError, match=r"Check the network\. Check it in the application"
         ) as caught:
             await job
     assert ".." not in str(caught.value)
