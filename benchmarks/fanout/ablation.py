@@ -11,7 +11,7 @@ import argparse
 import logging
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import fmean
@@ -26,7 +26,7 @@ from benchmarks.fanout.regimes import REGIMES, Beside, Late
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.rules import RULES
 from benchmarks.fanout.work import Work
-from benchmarks.tables import replace_section, table
+from benchmarks.tables import Report, table
 
 _DRAWS, _WORLDS, _SEEDS = 60, 40, 3
 _QUICK_DRAWS, _QUICK_WORLDS, _QUICK_SEEDS = 20, 8, 1
@@ -160,6 +160,16 @@ _HEAD = [
     "beside a job that never ends: mean",
     "few requests left: mean",
 ]
+_SHOWN = [
+    "without",
+    "draws: mean",
+    "draws: worst",
+    "rows: worst",
+    "worlds: mean",
+    "hours missed",
+    "long jobs, lateness: mean",
+    "few requests left: mean",
+]
 
 
 def row(name: str, full: Results, without: Results) -> list[str]:
@@ -188,11 +198,12 @@ def row(name: str, full: Results, without: Results) -> list[str]:
     ]
 
 
-def markdown(rows: Iterable[Sequence[str]]) -> str:
-    """Show the table, and below it what each rule says."""
-    rows = list(rows)
-    says = [f"- *{each[0]}*: {RULES[each[0]].says}." for each in rows]
-    return "\n\n".join([table(_HEAD, rows), "\n".join(says)])
+def report(rows: Sequence[Sequence[str]]) -> Report:
+    """Show the means and the worst of some work, and below them what each rule says; all of it in the file."""
+    kept = [_HEAD.index(name) for name in _SHOWN]
+    shown = table(_SHOWN, [[each[place] for place in kept] for each in rows])
+    says = "\n".join(f"- *{each[0]}*: {RULES[each[0]].says}." for each in rows)
+    return Report(f"{shown}\n\n{says}", table(_HEAD, rows))
 
 
 def main() -> None:
@@ -219,9 +230,10 @@ def main() -> None:
         rows.append(row(rule, full, results(rule, chosen, options.processes)))
         # A line for each rule as it comes, because all of them take long.
         print(" · ".join(rows[-1]), file=sys.stderr, flush=True)
+    found = report(rows)
     if options.update is not None:
-        replace_section(options.update, "ablation", markdown(rows))
-    print(markdown(rows))
+        found.write(options.update, "ablation")
+    print(found.details)
 
 
 if __name__ == "__main__":
