@@ -1,0 +1,71 @@
+"""Fan-outs against services that are nasty where the specification is silent: paid once, complete, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import cmsapi
+from tests.support import hostile
+
+pytestmark = pytest.mark.looptime
+
+COUNT = 12
+EVERYTHING = ("keyword", "search", "generation")
+# A poll that fails again and again is put off for up to two minutes each time.
+RETRIED = 600.0
+# The services, what is launched on them, and how late the latest result may be, in seconds.
+SERVICES: list[tuple[type[hostile.Service], tuple[str, ...], float]] = [
+    (hostile.Service, EVERYTHING, 15.0),
+    (hostile.Shouting, EVERYTHING, 15.0),
+    (hostile.Jumping, ("keyword",), 180.0),
+    (hostile.FrozenList, ("keyword",), 240.0),
+    (hostile.Portal, EVERYTHING, RETRIED),
+    (hostile.PortalAfter, EVERYTHING, RETRIED),
+    (hostile.SuccessfulFailures, EVERYTHING, RETRIED),
+    (hostile.Maintenance, ("keyword", "search"), 680.0),
+    (hostile.Grumbling, EVERYTHING, RETRIED),
+    (hostile.ShowsLate, EVERYTHING, 30.0),
+    (hostile.LosesAnswers, EVERYTHING, RETRIED),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "latest"),
+    [
+        pytest.param(make, kind, latest, id=f"{make.__name__}-{kind}")
+        for make, kinds, latest in SERVICES
+        for kind in kinds
+    ],
+)
+async def test_a_fan_out_on_a_hostile_service(make: type[hostile.Service], kind: str, latest: float) -> None:
+    """Each item has one outcome, is paid once or reported, and its result comes after its end and in time."""
+    service = make()
+    targets = [f"{chr(ord('a') + number)}_tents" for number in range(COUNT)]
+    ends: dict[str, float] = {}
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+
+        async def launch(target: str) -> cmsapi.Job[Any]:
+            if kind == "keyword":
+                return await client.keywords.analyze(target)
+            if kind == "generation":
+                return await client.contents.generate(target)
+            return await client.content_ideas.search("wsp_1", target)
+
+        if kind == "keyword":
+            await client.keywords.list("pag_1")
+        async with asyncio.timeout(7200):
+            outcomes = [(hostile.now(), each) async for each in client.jobs.map(launch, targets)]
+    assert sorted(outcome.item for _, outcome in outcomes) == targets
+    for at, outcome in outcomes:
+        paid = service.paid(outcome.item)
+        if outcome.error is not None:
+            assert paid == 0 or (paid == 1 and isinstance(outcome.error, cmsapi.LaunchUnknownError))
+            continue
+        assert paid == 1
+        ends[outcome.item] = next(each.ends_at for each in service.launches if each.target == outcome.item)
+        assert 0.0 <= at - ends[outcome.item] <= latest
+    assert len(ends) >= COUNT / 2
+    assert len(service.requests) <= COUNT * 60
