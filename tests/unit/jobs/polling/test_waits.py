@@ -333,12 +333,27 @@ async def lost_launch(row: str) -> None:
         assert seconds(row)[0] <= asyncio.get_running_loop().time() <= seconds(row)[0] + SLACK
 
 
+async def fan_out_left_early(row: str) -> None:
+    """A fan-out that is left while its launches have no answer."""
+    sandbox = box(30.0)
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox, transport=Answering(sandbox, "/analyze", silence, method="POST")) as client:
+        async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:2]) as outcomes:
+            waiting = asyncio.create_task(anext(outcomes))
+            await asyncio.sleep(1)
+            waiting.cancel()
+            began = loop.time()
+        assert loop.time() - began == pytest.approx(seconds(row)[0], abs=0.5)
+    assert len(sandbox.ledger.launches()) == 2
+
+
 #: The rows that transports of tests cannot play are tested where the connections are.
 ELSEWHERE = {"a connection"}
 PLAYED: dict[str, Callable[[str], Awaitable[None]]] = {
     "a job: `await job`, `wait()`, `review()`": job_without_end,
     "a job, one waiter": one_waiter,
     "`run`, `gather`, `as_completed`, an item of `map`": item_of_a_fan_out,
+    "the end of `async with` of a fan-out or batch that is left early": fan_out_left_early,
     "a word that is not listed, or none": unlisted_word,
     "the end of an earlier run instead of this one": earlier_run,
     "an end with a time from before the launch": earlier_time,
