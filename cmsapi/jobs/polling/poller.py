@@ -405,6 +405,11 @@ class Poller:
             # While the client is being closed, its end tells the waiters in better words.
             with contextlib.suppress(ClientClosedError):
                 self.poll_settings.caller.open()
+                if isinstance(error, CMSError):
+                    error.add_note(
+                        f"That is about one poll. {job!r} goes on at the service and may be paid for: "
+                        f"client.jobs.attach({job.token(self.base_url)!r}) waits for it again."
+                    )
                 job.subscribers.wake(error)
                 self.unsubscribe(job)
         elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:

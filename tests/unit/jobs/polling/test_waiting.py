@@ -360,6 +360,7 @@ async def test_a_refused_key_ends_the_waiters_and_not_the_job(refusal: str) -> N
         errors = await asyncio.gather(job.wait(), job.wait(), return_exceptions=True)
         assert [type(error) for error in errors] == [expected, expected]
         assert errors[0] is not errors[1]
+        assert [job.token in note for error in errors for note in getattr(error, "__notes__", ())] == [True, True]
         assert not job.done()
         seen = len(sandbox.ledger)
         await asyncio.sleep(100)
