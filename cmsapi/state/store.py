@@ -292,7 +292,12 @@ class State(abc.ABC):
             since: Leave out what was asked for before this time.
         """
         rows = await self._read(Read(OUTCOMES, (scope,) if batch is None else (scope, batch)))
-        return [entry for _, text in rows if (entry := read_row(Entry, text)).asked_at >= since]
+
+        def recent() -> list[Entry]:
+            return [entry for _, text in rows if (entry := read_row(Entry, text)).asked_at >= since]
+
+        # All outcomes of years take seconds to read, in which the loop has heartbeats to send.
+        return recent() if batch is not None else await asyncio.to_thread(recent)
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended, so that they may be launched again."""
