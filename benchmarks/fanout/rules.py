@@ -44,6 +44,10 @@ RULES: Mapping[str, Rule] = {
         "the last jobs have some requests to themselves",
         {f"{_SCHEDULING}.policy.kept_for_the_last": lambda age, returns: 0.0},
     ),
+    "worth of launches": Rule(
+        "while jobs wait to be launched, a request is worth at most its part of the hour that a launch waits",
+        {f"{_PLANNING}.budget.Load.launch_price": 1e5},
+    ),
     "others go on": Rule(
         "what other programs with the key will use until the jobs end is left to them",
         {"cmsapi.ratelimit.foreign_growth.ForeignGrowth.expected": lambda *_, **__: 0.0},
