@@ -51,6 +51,8 @@ def blocking_calls() -> Iterator[BlockBuster]:
     with blockbuster_ctx("cmsapi", excluded_modules=drawing) as blocker:
         # A client that names a file by a relative path asks the kernel for the directory, which reads no disk.
         blocker.functions["os.getcwd"].can_block_in("cmsapi/state/opening.py", "open_state")
+        # The time limit of a test interrupts what runs, and writes under xdist to the file of the worker.
+        blocker.functions["io.TextIOWrapper.write"].can_block_in("pytest_timeout.py", "timeout_sigalrm")
         # Measuring branches takes a lock in each thread.
         blocker.functions["threading.Lock.acquire"].can_block_in("coverage/collector.py", "lock_data")
         yield blocker
