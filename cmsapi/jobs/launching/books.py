@@ -277,13 +277,14 @@ class Books:
         found: list[str | None] = []
         for entry in entries:
             kind = KINDS[entry.kind]
-            found.append(entry.target if kind.polled_by_id else self._registry.names.get((kind, entry.target)))
+            name = entry.target if kind.polled_by_id else self._registry.names.get((kind, entry.target))
+            found.append(name if kind.in_usages else None)
         unread = [place for place, name in enumerate(found) if name is None and KINDS[entries[place].kind].in_usages]
 
         async def read(place: int) -> None:
             kind, target = KINDS[entries[place].kind], entries[place].target
             document = await caller.call(kind.model, kind.operation, {kind.parameter: target})
-            found[place] = getattr(document, kind.name_field)
+            found[place] = getattr(document, kind.name_field, None)
 
         await asyncio.gather(*map(read, unread[:most]))
         return [None if name is None else name_of(name) for name in found]
@@ -400,7 +401,8 @@ class Books:
     def _runs(self, entry: Entry) -> bool:
         """Tell whether the job of a launch has not ended, as far as it was polled."""
         kind = KINDS[entry.kind]
-        return (kind, kind.job_target(entry.target, entry.job_id)) in self._registry.jobs
+        job = self._registry.jobs.get((kind, kind.job_target(entry.target, entry.job_id)))
+        return job is not None and not job.closed
 
     def _misses(self, span: Span, reading: Reading, kind: Kind) -> bool:
         """Tell whether launches that were taken long enough ago are not in the books."""

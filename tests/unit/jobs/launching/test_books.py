@@ -452,39 +452,14 @@ async def test_books_are_learned_at_the_first_doubt() -> None:
 
 @pytest.mark.looptime
 async def test_a_worker_learns_once_for_all_its_launches(tmp_path: Path) -> None:
-    """The launches of a fan-out share one reading of the books, for which few names are read."""
-    sandbox = box(60.0, latency=(0.1, 0.5), keywords=30)
+    """The launches of a fan-out share one reading of the books, and the names of those that it finds."""
+    sandbox = box(60.0, keywords=12)
     async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
         await asyncio.gather(*map(client.keywords.analyze, sandbox.keyword_ids))
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(1.0)
         count = sandbox.ledger.count
         assert count(operation="list_credit_usages") == 1
-        assert 1 <= count(operation="get_keyword") <= 20
-
-
-@pytest.mark.looptime
-async def test_names_that_were_listed_are_not_read_again(tmp_path: Path) -> None:
-    """What a list has shown tells how usages call a keyword."""
-    sandbox = box(60.0, keywords=4)
-    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
-        keywords = [keyword async for keyword in client.keywords.list(sandbox.page_ids[0])]
-        await asyncio.gather(*(client.keywords.analyze(keyword.id) for keyword in keywords))
-        await asyncio.sleep(1.0)
-        assert sandbox.ledger.count(operation="list_credit_usages") == 1
-        assert sandbox.ledger.count(operation="get_keyword") == 0
-
-
-@pytest.mark.looptime
-async def test_a_charge_that_may_have_come_with_the_end_of_a_job_is_no_control() -> None:
-    """The charge of a job that is over within seconds does not show that a longer one would be charged at once."""
-    sandbox = box(1.0, books=Books(booked_after="end"))
-    polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.5)
-    async with client_of(sandbox, polling=polling) as client:
-        await (await client.content_ideas.search(sandbox.workspace_id, "boots"))
-        sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True, times=1))
-        with pytest.raises(cmsapi.LaunchUnknownError):
-            await client.content_ideas.search(sandbox.workspace_id, "tents")
-    assert await control_of(sandbox, "idea_search") is None
+        assert 1 <= count(operation="get_keyword") <= 12
 
 
 @pytest.mark.looptime
@@ -520,8 +495,7 @@ async def test_what_is_not_so_any_more_is_forgotten(caplog: pytest.LogCaptureFix
     assert kept["holds"] is False
     # So a later process knows for how long.
     assert abs(kept["at"] - time.time()) < 60.0
-    told = [record.getMessage() for record in caplog.records]
-    assert "this service does not book each idea_search at once any more" in told
+    assert "does not book each idea_search at once any more" in caplog.text
 
 
 @pytest.mark.looptime
