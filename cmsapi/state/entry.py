@@ -28,8 +28,8 @@ Fact: TypeAlias = str | int | float | bool | None
 _LATEST = 7_258_118_400.0
 _LARGEST_FACT = 1e14
 
-# Enough for identifiers, a baseline and evidence; a text of an article does not fit by accident.
-LARGEST_ENTRY = 8192
+# Bytes of all facts: enough for a baseline and evidence; a text of an article does not fit by accident.
+_LARGEST_FACTS = 8192
 
 
 def _time(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -129,10 +129,9 @@ class Entry:
             ValueError: A fact has no form in JSON, or they are too many.
         """
         said = {name: value for name, value in attrs.asdict(self).items() if value is not None and value != {}}
-        text = write_text(said)
-        if len(text.encode()) > LARGEST_ENTRY:
-            raise ValueError(f"an entry of the journal is at most {LARGEST_ENTRY:,} bytes; its facts are too large")
-        return text
+        if len(write_text(dict(self.facts)).encode()) > _LARGEST_FACTS:
+            raise ValueError(f"the facts of an entry of the journal take at most {_LARGEST_FACTS:,} bytes")
+        return write_text(said)
 
 
 def digest_of(settings: Mapping[str, Any], salt: str) -> str:

@@ -16,8 +16,10 @@ from cmsapi.api.wire.shape import python_name
 from cmsapi.config import Account
 from cmsapi.message import Headers, Request
 
+#: Characters of an identifier at the most: a launch is recorded with several of them.
+LONGEST_ID = 1000
 # No service reads a longer line of a request.
-LONGEST_ID = 8192
+_LONGEST_PATH = 8192
 
 # Characters that a written path must not hold, unless they are percent-encoded.
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\\?#\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
@@ -100,11 +102,11 @@ def check_path(path: str) -> str:
     if not segments:
         hint = " A whole URL is refused, because the key would go to its host."
         raise wrong("path", "begin with one slash, as in '/v1/me'", excerpt(path), hint)
-    if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
+    if len(path) > _LONGEST_PATH or _UNWRITTEN.search(path):
         raise wrong(
             "path",
-            f"have at most {LONGEST_ID} characters, and no white space, backslash, query or percent sign that encodes "
-            "nothing",
+            f"have at most {_LONGEST_PATH} characters, and no white space, backslash, query or percent sign that "
+            "encodes nothing",
             excerpt(path),
             " Give a query as `params`, and encode an identifier with urllib.parse.quote(id, safe='').",
         )

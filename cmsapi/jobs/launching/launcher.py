@@ -32,6 +32,7 @@ from cmsapi.jobs.launching.sending import Sender
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import JobKey, TrackedJob
 from cmsapi.observability.job_events import LaunchFinished, LaunchStarted
+from cmsapi.transport.requests import expand
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -51,7 +52,7 @@ class Launcher:
         """Launch a job, or join the one that is under way.
 
         Raises:
-            ArgumentError: `on_review` is not a function; nothing was sent.
+            ArgumentError: An identifier is none, or `on_review` is not a function; nothing was sent.
             LaunchUnknownError: It was sent, and it could not be found out (in time) whether it happened.
             StateError: It could not be written down; nothing was sent.
             LeaseLostError: This process stood still, and another one has taken the launch over; nothing was sent.
@@ -65,6 +66,8 @@ class Launcher:
         """
         if on_review is not None:
             function("on_review", on_review)
+        # What cannot be sent is refused before anything is read or recorded for it.
+        expand(self._caller.operations[request.kind.launch_operation].path, request.path)
         hooks = self.poller.hooks
         try:
             job, _ = await (self._observed(request) if hooks.wants(LaunchFinished.level) else self._in_time(request))

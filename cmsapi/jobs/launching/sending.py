@@ -43,7 +43,6 @@ from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.state.entry import EntryStatus
 from cmsapi.transport.call import Call, CallOptions
-from cmsapi.transport.requests import expand
 from cmsapi.transport.retry import backoff, longest_retry_after
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -114,8 +113,6 @@ class Sender:
         kind = request.kind
         baseline = await kind.read_baseline(self._caller, request.target)
         if (kind.in_usages or kind.in_review) and not self._journal.balances.fresh:
-            # A launch that cannot be sent is refused before anything is read for it.
-            expand(self._caller.operations[kind.launch_operation].path, request.path)
             await self._read_balances()
         if baseline:
             record.entry = attrs.evolve(record.entry, facts={**record.entry.facts, **baseline})

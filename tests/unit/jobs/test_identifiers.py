@@ -111,7 +111,7 @@ identifiers = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filt
 @example("../v1/me?x=1#y")
 @example("%2e%2e")
 @example("\0\r\n\\")
-@example("\U0001f600" * 8192)
+@example("\U0001f600" * 1000)
 async def test_any_text_goes_through_path_and_token(text: str) -> None:
     """Whatever text the service gives as an identifier comes back as it was, from a path and from a token."""
     path = expand("/v1/things/{id}/part", {"id": text})
@@ -134,7 +134,7 @@ async def test_any_text_goes_through_path_and_token(text: str) -> None:
 @example("%2F;a=1&b+c@d:e")
 @example("\0\r\n\\")
 @example("\N{GRINNING FACE}é\u202e")
-@example("x" * 2000)
+@example("x" * 1000)
 def test_any_text_goes_over_a_socket(text: str) -> None:
     """A server on loopback decodes the identifier that was given: nothing on the way writes the path anew."""
 
@@ -160,7 +160,7 @@ TEXTS = (
     "\N{GRINNING FACE}\u202e\ufeff",
     "'; DROP TABLE",
     "{a}*?[x]",
-    "\N{GRINNING FACE}" * 2000,
+    "\N{GRINNING FACE}" * 1000,
 )
 
 
