@@ -383,7 +383,7 @@ MANNERS = st.builds(
 @settings(max_examples=20, deadline=None)
 @given(
     manners=st.lists(MANNERS, min_size=1, max_size=5),
-    rng=st.randoms(use_true_random=False),
+    rng=st.builds(random.Random, st.integers(0, 2**32)),
     per_second=st.integers(1, 20),
     per_hour=st.integers(20, 120),
 )
