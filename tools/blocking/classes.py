@@ -29,8 +29,8 @@ class Made:
 
 
 _FANOUT = "cmsapi.jobs.fanout"
-_PROGRESS = (f"{_FANOUT}.tracking", "ShowsProgress")
-_STREAM = (f"{_FANOUT}.fan_out", "OutcomeStream")
+_OUTCOMES = (f"{_FANOUT}.stream", "Outcomes")
+_STREAM = (f"{_FANOUT}.stream", "OutcomeStream")
 _CLIENT_DOC = """Call the Content Marketing Service from code without an event loop.
 
     The client runs the async client in a thread of its own, which the first call starts. Use it with `with`, or call
@@ -62,15 +62,15 @@ FILES: dict[str, tuple[str, str, tuple[Made, ...]]] = {
                 doc="Hold a generation in review, and decide on it.",
             ),
             Made(
-                "Fanout", f"{_FANOUT}.fan_out", "Context, Iteration[Outcome[I, R]], Generic[I, R]", (_STREAM, _PROGRESS)
+                "Fanout", f"{_FANOUT}.fan_out", "Context, Iteration[Outcome[I, R]], Generic[I, R]", (_STREAM, _OUTCOMES)
             ),
             Made(
                 "AsCompleted",
                 f"{_FANOUT}.as_completed",
                 "Context, Iteration[Outcome[str, R]], Generic[R]",
-                (_STREAM, _PROGRESS),
+                (_STREAM, _OUTCOMES),
             ),
-            Made("BatchOutcomes", f"{_FANOUT}.batch", "Iteration[Outcome[I, R]], Generic[I, R]", (_PROGRESS,)),
+            Made("BatchOutcomes", f"{_FANOUT}.batch", "Iteration[Outcome[I, R]], Generic[I, R]", (_OUTCOMES,)),
             Made(
                 "Batch",
                 f"{_FANOUT}.batch",

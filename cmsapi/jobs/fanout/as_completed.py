@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 
 from cmsapi.api.arguments import optional_seconds
 from cmsapi.errors import ArgumentError, ClientClosedError
-from cmsapi.jobs.fanout.fan_out import OutcomeStream
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
+from cmsapi.jobs.fanout.stream import OutcomeStream
 from cmsapi.jobs.fanout.tracking import TrackedItem, Tracker
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.polling.poller import Poller

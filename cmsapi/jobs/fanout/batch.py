@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -21,16 +20,15 @@ import attrs
 
 from cmsapi.api.arguments import function, one_of, optional_seconds, seconds, several, text
 from cmsapi.api.model import Model
-from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.fanout.batch_ends import BatchEnds
 from cmsapi.jobs.fanout.batch_run import BatchRun
 from cmsapi.jobs.fanout.batch_status import BatchStatus, paid, read_batch
 from cmsapi.jobs.fanout.fan_out import Fanout, each
-from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import Progress
-from cmsapi.jobs.fanout.tracking import ShowsProgress, Tracker, tracker_of
+from cmsapi.jobs.fanout.stream import Outcomes
+from cmsapi.jobs.fanout.tracking import Tracker, tracker_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
@@ -46,7 +44,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _LONGEST_KEY = 500
 
 
-class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
+class BatchOutcomes(Outcomes[I, R]):
     """Give the outcomes of a batch; an async iterator, made by `Batch.map`."""
 
     def __init__(
@@ -70,12 +68,8 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
         self._over = False
         # One task at a time begins or ends the run.
         self._turning = asyncio.Lock()
-        # Those that were taken for a frame that was interrupted.
-        self._given_back: deque[Outcome[I, R]] = deque()
 
-    async def __anext__(self) -> Outcome[I, R]:
-        if self._given_back:
-            return self._given_back.popleft()
+    async def _take(self) -> Outcome[I, R]:
         async with self._turning:
             if self._fan_out is None:
                 if self._over:
@@ -108,18 +102,6 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
             await self._fan_out.aclose()
         self._tracker.close()
         await self._stop()
-
-    async def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
-
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
-        returns these outcomes, too.
-        """
-        return await collected(self, self._give_back)
-
-    def _give_back(self, taken: Iterable[Outcome[I, R]]) -> None:
-        self._given_back.extend(taken)
-        self._tracker.wanted.clear()
 
 
 class Batch(Unpicklable):

@@ -5,25 +5,21 @@ What stops it at its own limit of credits, and when the balance is used up, is i
 
 from __future__ import annotations
 
-import abc
 import asyncio
 import contextlib
 import inspect
 import math
 import operator
 import sys
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterable
-from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar, cast
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Collection, Iterable
+from typing import Literal, TypeVar, cast
 
 from cmsapi.api.arguments import function, one_of, optional_seconds, several, within
-from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError, OutOfCreditsError
 from cmsapi.jobs.fanout.credits import LaunchCredits
-from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
-from cmsapi.jobs.fanout.tracking import ShowsProgress, TrackedItem, Tracker, tracker_of
+from cmsapi.jobs.fanout.stream import OutcomeStream
+from cmsapi.jobs.fanout.tracking import Tracker, tracker_of
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
 from cmsapi.jobs.polling.poller import Poller
@@ -39,85 +35,6 @@ _CLOSED = "The client was closed before the fan-out was finished; `launched` lis
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
-
-
-class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
-    """Give outcomes as they come, or in the order of their items; an async iterator and context manager."""
-
-    def __init__(self, tracker: Tracker, *, ordered: bool = False) -> None:
-        super().__init__(tracker)
-        self._outcomes: deque[Outcome[I, R]] = deque()
-        # Those that were taken for a frame that was interrupted.
-        self._given_back: deque[Outcome[I, R]] = deque()
-        # Where outcomes come in order: those that wait for the outcomes of earlier items, and whose turn it is.
-        self._ordered = ordered
-        self._early: dict[int, Outcome[I, R]] = {}
-        self._turn = 0
-        self._ended = False
-        # Why the stream ends early; raised after its last outcome.
-        self._failure: Exception | None = None
-        self._changed = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    @abc.abstractmethod
-    async def aclose(self) -> None:
-        """End the stream; launched jobs continue."""
-
-    def __aiter__(self) -> AsyncIterator[Outcome[I, R]]:
-        return self
-
-    async def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
-
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
-        returns these outcomes, too.
-        """
-        return await collected(self, self._give_back)
-
-    def _give_back(self, taken: Iterable[Outcome[I, R]]) -> None:
-        self._given_back.extend(taken)
-        self._tracker.wanted.clear()
-
-    async def __anext__(self) -> Outcome[I, R]:
-        if self._given_back:
-            return self._given_back.popleft()
-        self._tracker.wanted.set()
-        return await self._take()
-
-    async def _take(self) -> Outcome[I, R]:
-        # Several iterations may wait at once, so that each checks again after a change.
-        while not self._outcomes:
-            if self._ended:
-                raise self._failure or StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
-        return self._outcomes.popleft()
-
-    def _put(self, outcome: Outcome[I, R], tracked: TrackedItem | None = None, place: int = 0) -> None:
-        """Give an outcome, at once or when it is the turn of its place."""
-        self._tracker.end(outcome, tracked)
-        if self._ordered:
-            self._early[place] = outcome
-            while self._turn in self._early:
-                self._outcomes.append(self._early.pop(self._turn))
-                self._turn += 1
-        else:
-            self._outcomes.append(outcome)
-        self._changed.set()
-
-    def _end(self) -> None:
-        """End the iteration after the outcomes that are already there."""
-        # Those of an item that was left do not come, and no other one waits for them.
-        self._outcomes.extend(self._early.pop(place) for place in sorted(self._early))
-        self._ended = True
-        self._changed.set()
 
 
 class Fanout(OutcomeStream[I, R]):

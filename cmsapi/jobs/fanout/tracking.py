@@ -8,18 +8,16 @@ import contextvars
 import itertools
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence, Sized
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import attrs
 
-from cmsapi.api.arguments import seconds, within
 from cmsapi.display import live, markup
 from cmsapi.errors import LaunchUnknownError
-from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.batch_status import paid
 from cmsapi.jobs.fanout.outcome import Outcome
-from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.planning.forecast import Estimate
 from cmsapi.jobs.polling.poller import Poller
@@ -29,12 +27,9 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.observability.job_events import ProgressChanged
 from cmsapi.transport.call import REQUEST_COUNT, RequestCount
-from cmsapi.unpicklable import Unpicklable
 
 # Rows of ended items that are kept for tables.
 _KEPT = 100
-# Rows that a notebook shows.
-_SHOWN = 20
 # Seconds for which an estimate holds, and between two events at the least.
 _FRESH, _EVENT_INTERVAL = 1.0, 5.0
 _ORDER = {state: place for place, state in enumerate(ItemState)}
@@ -359,54 +354,6 @@ def tracker_of(items: Iterable[Any] | AsyncIterable[Any], poller: Poller) -> Tra
     """Make the tracker of a fan-out over some items, which are not iterated over."""
     total = len(items) if isinstance(items, Sized) else None
     return Tracker(poller, total=total, pending=items if isinstance(items, Sequence) else ())
-
-
-class ShowsProgress(Unpicklable):
-    """Show how far a stream of outcomes is."""
-
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-
-    @property
-    def progress(self) -> Progress:
-        """How far it is now: counts, an estimate of the end, credits and requests; sends nothing."""
-        return self._tracker.progress
-
-    def rows(self, limit: int = 100) -> list[ItemStatus]:
-        """Return a row for each item, for a table; sends nothing.
-
-        The rows come in the order of `ItemState`. When there are more items than rows, those that are being launched
-        or run go first, then the newest of the finished ones, of which a hundred are kept, then the next ones that
-        wait, as far as they are known.
-        """
-        return self._tracker.rows(within("limit", limit, 0))
-
-    def __repr__(self) -> str:
-        tracker = self._tracker
-        of = "" if tracker.total is None else f" of {tracker.total:,}"
-        return f"<{type(self).__name__}: {tracker.finished:,}{of} finished, {tracker.failed:,} failed>"
-
-    def _repr_html_(self) -> str:
-        progress, rows = self.progress, drawing.in_order(self._tracker.urgent(_SHOWN))
-        return html_of(progress) + drawing.html("", rows, progress)
-
-    def _ipython_display_(self) -> None:
-        self._tracker.show(self)
-
-    async def follow(self, every: float = 1.0) -> AsyncIterator[Progress]:
-        r"""Give the progress now, after changes, and at the end, which ends the iteration; sends nothing.
-
-        Another task takes the outcomes meanwhile. Any number of tasks may follow::
-
-            async for progress in outcomes.follow():
-                yield f"data: {json.dumps(progress.to_dict())}\n\n"
-
-        Args:
-            every: Seconds between two of them at the least, but for the last one.
-        """
-        seconds("every", every)
-        async for progress in self._tracker.follow(every):
-            yield progress
 
 
 def _state(job: Job[Any] | None) -> ItemState:
