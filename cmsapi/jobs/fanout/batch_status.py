@@ -11,7 +11,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.journal.batch_records import BatchRecord
-from cmsapi.jobs.journal.journal import DECIDING, LaunchJournal
+from cmsapi.jobs.journal.journal import HOOK_ASKED, LaunchJournal
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import in_json
 from cmsapi.state.entry import Entry, EntryStatus
@@ -148,7 +148,7 @@ def _counts(name: str, record: BatchRecord, outcomes: Sequence[Entry], entries: 
     ended = {entry.item for entry in outcomes}
     with_job = [each for each in entries if each.batch == name and each.status in _WITH_JOB and each.item not in ended]
     # The job of an item ends for its caller when its article waits for a decision, unless `on_review` was to decide.
-    reviews = sum(entry.status == EntryStatus.REVIEW and DECIDING not in entry.facts for entry in with_job)
+    reviews = sum(entry.status == EntryStatus.REVIEW and HOOK_ASKED not in entry.facts for entry in with_job)
     return {
         "finished": len(ended) + reviews + record.refused,
         "running": len(with_job) - reviews,

@@ -44,7 +44,7 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 # An entry of the journal is small.
 LONGEST_REASON = 500
 #: The fact of a generation whose article waits for a decision that `on_review` was asked for, and has not made.
-DECIDING = "deciding"
+HOOK_ASKED = "deciding"
 
 # The document of an account that names its journal, for those who must not ask the service.
 _JOURNAL = "journal"
@@ -293,14 +293,14 @@ class LaunchJournal:
 
     def record_deciding(self, record: Record) -> None:
         """Note that `on_review` is asked for the decision on an article; it is written in a moment."""
-        self._later_if_held(record, lambda: self.write(record, facts={**record.entry.facts, DECIDING: True}))
+        self._later_if_held(record, lambda: self.write(record, facts={**record.entry.facts, HOOK_ASKED: True}))
 
     def record_review(self, record: Record, *, hook_failed: bool = False) -> None:
         """Note that an article waits for its decision, and release its entry; it is written in a moment."""
 
         async def note() -> None:
             # The next run asks a hook that has failed again.
-            facts = {name: fact for name, fact in record.entry.facts.items() if hook_failed or name != DECIDING}
+            facts = {name: fact for name, fact in record.entry.facts.items() if hook_failed or name != HOOK_ASKED}
             await self.write(record, status=EntryStatus.REVIEW, facts=facts)
             await self.leases.release(record)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import attrs
 
 from cmsapi.display import markup
-from cmsapi.jobs.journal.journal import DECIDING, LaunchJournal
+from cmsapi.jobs.journal.journal import HOOK_ASKED, LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind, job_before
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.token import write_token
@@ -60,7 +60,7 @@ def told(entry: Entry, base_url: str) -> OpenLaunch:
     return OpenLaunch(
         kind=kind.name,
         target=entry.target,
-        state=EntryStatus.REVIEW if DECIDING in entry.facts else entry.status,
+        state=EntryStatus.REVIEW if HOOK_ASKED in entry.facts else entry.status,
         asked_at=datetime.fromtimestamp(entry.asked_at, UTC),
         job_id=entry.job_id,
         batch=entry.batch,

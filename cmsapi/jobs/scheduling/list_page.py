@@ -30,7 +30,7 @@ _WORTH, _SPARE_WORTH = 60.0, 20.0
 _FEW = 8
 # Whatever is believed, a page is read again when a job on it is older by `max_interval`, or by this part of its age.
 _GROWTH = 0.6
-# A page that shows a job as running so many seconds after its end was seen cannot be relied on.
+# A page that shows a job as running a minute after its end was seen cannot be relied on.
 _LAG = 60.0
 # The number of reads is estimated from the ends within these spans of seconds.
 _SPANS = (*(age for age in AGES[::4] if age < HOUR), HOUR)

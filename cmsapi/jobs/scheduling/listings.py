@@ -124,15 +124,7 @@ class Listings:
         """
         kind, known = listing.kind, self._listing_of
         if (page := self.pages.get(listing)) is not None and page.lags(running):
-            logger.warning(
-                "the list that %s answers shows jobs as running that have ended: they are polled one by one",
-                kind.list_operation,
-            )
-            self._lagging.add(kind)
-            self._show_states[kind] = False
-            for job, timing in [each for other in self.pages.values() for each in other.jobs.items()]:
-                if job.kind is kind:
-                    self._place(job, timing)
+            self._distrust(kind)
         show_states = show_states and kind not in self._lagging
         keys = [(kind, target) for target in targets]
         news = show_states and (not self._show_states.get(kind) or any(known.get(key) != listing for key in keys))
@@ -148,6 +140,18 @@ class Listings:
             for job, timing in shown.items():
                 self._place(job, timing)
         return news
+
+    def _distrust(self, kind: Kind) -> None:
+        """Have the jobs of a kind polled one by one from now on, because a list shows ended ones as running."""
+        logger.warning(
+            "the list that %s answers shows jobs as running that have ended: they are polled one by one",
+            kind.list_operation,
+        )
+        self._lagging.add(kind)
+        self._show_states[kind] = False
+        for job, timing in [each for page in self.pages.values() for each in page.jobs.items()]:
+            if job.kind is kind:
+                self._place(job, timing)
 
     def read(self, listing: Listing, *, failed: bool = False) -> None:
         """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
