@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -331,6 +332,16 @@ async def test_a_failure_where_the_balance_was_not_read() -> None:
 # The launches of others
 
 
+@contextlib.asynccontextmanager
+async def beside_a_search(sandbox: Sandbox, folder: Path) -> AsyncIterator[cmsapi.Client]:
+    """Make a client that relies on the books, and knows nothing of a search that another one has paid for since."""
+    await rely_on_books(sandbox)
+    async with client_of(sandbox) as client, client_of(sandbox, state=f"sqlite:///{folder}/apart.db") as apart:
+        await client.me()
+        await apart.content_ideas.search(sandbox.workspace_id, "boots")
+        yield client
+
+
 @pytest.mark.looptime
 @pytest.mark.parametrize(
     ("kind", "target", "changes", "explained"),
@@ -352,13 +363,7 @@ async def test_a_charge_of_another_process(
 ) -> None:
     """What the journal knows of the launches of other processes explains their usages; a later one explains nothing."""
     sandbox = box(60.0)
-    await rely_on_books(sandbox)
-    async with (
-        client_of(sandbox) as client,
-        client_of(sandbox, state=f"sqlite:///{tmp_path}/apart.db") as apart,
-    ):
-        await client.me()
-        await apart.content_ideas.search(sandbox.workspace_id, "boots")
+    async with beside_a_search(sandbox, tmp_path) as client:
         entry = sent(kind, target, sandbox)
         # From now on, because tests are collected long before they run.
         entry = attrs.evolve(entry, asked_at=entry.asked_at - changes.get("age", 0.0))
@@ -375,13 +380,7 @@ async def test_a_charge_of_another_process(
 async def test_the_charge_of_a_launch_that_stayed_unknown_elsewhere(tmp_path: Path) -> None:
     """Another process's launch in doubt, which the state remembers, may have been charged, and explains a usage."""
     sandbox = box(60.0)
-    await rely_on_books(sandbox)
-    async with (
-        client_of(sandbox) as client,
-        client_of(sandbox, state=f"sqlite:///{tmp_path}/apart.db") as apart,
-    ):
-        await client.me()
-        await apart.content_ideas.search(sandbox.workspace_id, "boots")
+    async with beside_a_search(sandbox, tmp_path) as client:
         doubted = UnknownLaunches(state(), time.time)
         await doubted.add(Lease(scope(sandbox), "of another"), sent("idea_search", "boots", sandbox))
         sandbox.add_fault(Fault(match="POST */content-idea-searches", drop=True, times=1))
