@@ -7,7 +7,7 @@ are laid out.
 
 from __future__ import annotations
 
-VERSION = "1"
+VERSION = "2"
 
 # A transaction has ended of which a lock says "done".
 _VERSION_AND_LOCKS = f"""

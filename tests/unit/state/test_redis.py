@@ -155,7 +155,7 @@ async def test_another_version_is_left_alone(server: Server) -> None:
         state.compare_and_set(SCOPE, "salt", None, "x"),
         taken(state, "account", LIMITS, Take(process="a")),
     ):
-        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is 1\)"):
+        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is 2\)"):
             await attempt
     assert await client.dbsize() == before
     await client.aclose()
