@@ -48,6 +48,9 @@ _LONGEST_READING = 10.0
 _PAUSES = (0.0, 1.0, 3.0)
 # Seconds before a launch after which an older one can no longer be charged together with it.
 _LONG_BEFORE = 600.0
+# Seconds by which a launch may have left later than the time of the service that is known of it: `Date` is cut to a
+# second, and takes its time.
+_CLOCK = 2.0
 # Seconds before a control that has failed is learned again.
 _FORGOTTEN_FOR = 86_400.0
 # Most keywords that are read to know how usages call them: for a verdict, and where no launch is in doubt.
@@ -249,7 +252,7 @@ class Books:
             await self._names(caller, each, most_names) if found[0] else [None] * len(each) for each in (taken, others)
         ]
         # The time of the first attempt says nothing of a later one.
-        launched_at = entry.served_at if sent_times(entry) < 2 else None
+        launched_at = None if entry.served_at is None or sent_times(entry) > 1 else entry.served_at + _CLOCK
         return Span(*found, before.left, sure_names, other_names, launched_at)
 
     def _left_after(self, entry: Entry, number: int | None) -> bool:
@@ -387,9 +390,10 @@ class Books:
                 return
             reading = await self._read_since(caller, before.balance, before.left)
             seen = _youngest(reading.taken, kind) or youngest
-            within, span = reading.ended - seen.at, await self._span(caller, seen.entry, reading, most_names)
-            # A charge that comes with the end of a job would be late for others.
-            if span is None or span.imbalance is not None or within > PROMPT or not self._runs(seen.entry):
+            # A charge that comes with the end of a job would be late for others. Short jobs end while names are read.
+            within, runs = reading.ended - seen.at, self._runs(seen.entry)
+            span = await self._span(caller, seen.entry, reading, most_names) if runs and within <= PROMPT else None
+            if span is None or span.imbalance is not None:
                 return
             users = {user_of(usage) for usage in span.usages}
             if len(users) == 1:

@@ -29,7 +29,7 @@ class Span:
         then: The balance before the launch.
         taken: How usages call the launches that the service has certainly taken since; None where that is not known.
         others: The same of launches that it may have taken since: in doubt, in flight, or of other processes.
-        launched_at: When the launch left on the service's clock, or None.
+        launched_at: When the launch left on the service's clock at the latest, or None.
     """
 
     usages: Sequence[CreditUsage]
