@@ -164,6 +164,8 @@ class Books:
         # One reading at a time, while launches wait; and one task at a time learns, not before some loop time by kind.
         self._reading, self._learning = asyncio.Lock(), asyncio.Lock()
         self._learn_at: dict[str, float] = {}
+        # By kind, whether it was seen how the first launch is booked, or cannot be.
+        self._first_seen: dict[str, asyncio.Event] = {}
         self._open, self._idle = asyncio.Event(), asyncio.Event()
         self._open.set()
         self._idle.set()
@@ -172,20 +174,46 @@ class Books:
     # Launches
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Let a launch go while the books are not being read."""
+    async def turn(self, kind: Kind, *, first_alone: bool) -> AsyncIterator[None]:
+        """Let a launch go while the books are not being read.
+
+        Args:
+            kind: What is launched.
+            first_alone: Whether it waits until it was seen how the first launch of its kind is booked, unless the state
+                knows that: the launches of a fan-out leave together, and without that no absence is told if all of them
+                are lost.
+        """
         with contextlib.suppress(TimeoutError):
             # A reading may hang; one during which launches leave tells less.
             async with asyncio.timeout(_LONGEST_READING):
+                if first_alone and kind.in_usages:
+                    await self._after_first(kind)
                 await self._open.wait()
         self._in_flight += 1
         self._idle.clear()
         try:
             yield
+        except BaseException:
+            self._go_on(kind)
+            raise
         finally:
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
+
+    async def _after_first(self, kind: Kind) -> None:
+        """Wait until it was seen how the first launch of a kind is booked; return at once for that one."""
+        if (seen := self._first_seen.get(kind.name)) is not None:
+            await seen.wait()
+        else:
+            self._first_seen[kind.name] = asyncio.Event()
+            if await self._document(kind):
+                self._go_on(kind)
+
+    def _go_on(self, kind: Kind) -> None:
+        """Let the launches go that wait for the first one of their kind."""
+        if kind.name in self._first_seen:
+            self._first_seen[kind.name].set()
 
     def note_taken(self, entry: Entry, *, answered: bool) -> None:
         """Remember a launch that the service has certainly taken, by its own answer or as it was found out later."""
@@ -371,10 +399,13 @@ class Books:
     async def learn_cheaply(self, caller: OperationCaller, kind: Kind) -> None:
         """Do the same while no launch is in doubt: with few requests, and after a failure not again for a while."""
         now = asyncio.get_running_loop().time()
-        if not self._learning.locked() and now >= self._learn_at.get(kind.name, now):
-            async with self._learning:
-                self._learn_at[kind.name] = now + _LEARN_AGAIN
-                await self._learn(caller, kind, _FEW_NAMES)
+        try:
+            if not self._learning.locked() and now >= self._learn_at.get(kind.name, now):
+                async with self._learning:
+                    self._learn_at[kind.name] = now + _LEARN_AGAIN
+                    await self._learn(caller, kind, _FEW_NAMES)
+        finally:
+            self._go_on(kind)
 
     async def _learn(self, caller: OperationCaller, kind: Kind, most_names: int) -> None:
         loop = asyncio.get_running_loop()

@@ -144,7 +144,7 @@ class Sender:
         while True:
             launch.attempts += 1
             try:
-                async with self._books.turn():
+                async with self._books.turn(kind, first_alone=self._learns(launch)):
                     call = await caller.exchange(operation, request.path, body=request.body, options=options)
                 return await self._taken(launch, call)
             except LaunchUnknownError:
@@ -213,10 +213,13 @@ class Sender:
         record.bind(job)
         poller.registry.add(job)
         self._books.note_taken(record.entry, answered=True)
-        if self._journal.state.shared and launch.policy.baseline == "read":
-            # The state keeps it for all that come later.
+        if self._learns(launch):
             poller.tasks.start(self._books.learn_cheaply(self._caller, kind))
         return job
+
+    def _learns(self, launch: PendingLaunch) -> bool:
+        """Tell whether it is looked how a launch is booked: a shared state keeps that for all that come later."""
+        return self._journal.state.shared and launch.policy.baseline == "read"
 
     async def _refused(self, launch: PendingLaunch, refusal: Exception) -> None:
         """Take the newest attempt back, which was refused or not sent.
