@@ -462,6 +462,58 @@ async def test_a_worker_learns_once_for_all_its_launches(tmp_path: Path) -> None
 
 
 @pytest.mark.looptime
+async def test_the_first_launch_on_a_state_goes_alone(tmp_path: Path) -> None:
+    """A fan-out that is killed at its beginning leaves a state that knows how launches are booked; later ones hurry."""
+    sandbox = box(60.0, keywords=24, latency=(0.1, 0.1))
+    began = asyncio.get_running_loop().time()
+    for ids in (sandbox.keyword_ids[:12], sandbox.keyword_ids[12:]):
+        async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
+            await asyncio.gather(*map(client.keywords.analyze, ids))
+    calls = [entry.operation for entry in sandbox.ledger if entry.operation in ("analyze_keyword", "list_credit_usages")]
+    assert calls == ["analyze_keyword", "list_credit_usages", *["analyze_keyword"] * 23]
+    assert asyncio.get_running_loop().time() - began < 5.0
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("fault", "waits"),
+    [
+        (Fault(match="GET */credit-usages", status=403), (0.0, 1.0)),
+        (Fault(match="GET */credit-usages", slow=60.0), (9.0, 11.0)),
+        (Fault(match="POST */analyze", slow=60.0, times=1), (9.0, 11.0)),
+        (Fault(match="POST */analyze", status=404, times=1), (0.0, 1.0)),
+    ],
+)
+async def test_a_first_launch_that_teaches_nothing_keeps_the_others_for_seconds(
+    fault: Fault, waits: tuple[float, float], tmp_path: Path
+) -> None:
+    """Books that cannot be read, and a first launch without an answer or refused, delay the next one by 10 s at most."""
+    sandbox = box(300.0, keywords=3, rules=[fault])
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
+        launches = [asyncio.ensure_future(client.keywords.analyze(each)) for each in sandbox.keyword_ids]
+        await asyncio.gather(*launches, return_exceptions=True)
+    at = [entry.at for entry in sandbox.ledger if entry.operation == "analyze_keyword"]
+    assert waits[0] <= at[1] - at[0] <= waits[1]
+    assert at[2] - at[1] < 1.0
+
+
+@pytest.mark.looptime
+async def test_books_are_learned_beside_a_usage_of_the_same_second(tmp_path: Path) -> None:
+    """The clock of the service is known to a second: a usage of just before a launch may not be held to be after it."""
+    sandbox = box(60.0, keywords=3)
+    # Its clock begins here, and the first `Date` is cut.
+    assert sandbox.now() == int(sandbox.now())
+    await asyncio.sleep(0.7)
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/other.db") as client:
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
+        await client.keywords.analyze(sandbox.keyword_ids[1])
+        await asyncio.sleep(60.0)
+        sandbox.add_fault(Fault(match="POST */analyze", drop=True))
+        assert await (await client.keywords.analyze(sandbox.keyword_ids[2]))
+
+
+@pytest.mark.looptime
 async def test_books_that_tell_nothing_are_read_every_ten_minutes(tmp_path: Path) -> None:
     """While no launch is in doubt, a control that cannot be learned costs few requests."""
     sandbox = box(60.0, books=Books(keyword="other"))
