@@ -183,12 +183,14 @@ class Books:
                 knows that: the launches of a fan-out leave together, and without that no absence is told if all of them
                 are lost.
         """
-        with contextlib.suppress(TimeoutError):
+        try:
             # A reading may hang; one during which launches leave tells less.
             async with asyncio.timeout(_LONGEST_READING):
                 if first_alone and kind.in_usages:
                     await self._after_first(kind)
                 await self._open.wait()
+        except TimeoutError:
+            self._go_on(kind)
         self._in_flight += 1
         self._idle.clear()
         try:

@@ -469,7 +469,9 @@ async def test_the_first_launch_on_a_state_goes_alone(tmp_path: Path) -> None:
     for ids in (sandbox.keyword_ids[:12], sandbox.keyword_ids[12:]):
         async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
             await asyncio.gather(*map(client.keywords.analyze, ids))
-    calls = [entry.operation for entry in sandbox.ledger if entry.operation in ("analyze_keyword", "list_credit_usages")]
+    calls = [
+        entry.operation for entry in sandbox.ledger if entry.operation in ("analyze_keyword", "list_credit_usages")
+    ]
     assert calls == ["analyze_keyword", "list_credit_usages", *["analyze_keyword"] * 23]
     assert asyncio.get_running_loop().time() - began < 5.0
 
@@ -478,10 +480,11 @@ async def test_the_first_launch_on_a_state_goes_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "waits"),
     [
-        (Fault(match="GET */credit-usages", status=403), (0.0, 1.0)),
-        (Fault(match="GET */credit-usages", slow=60.0), (9.0, 11.0)),
+        (Fault(match="GET */credit-usages", status=403, times=None), (0.0, 1.0)),
+        (Fault(match="GET */credit-usages", slow=60.0, times=None), (9.0, 11.0)),
         (Fault(match="POST */analyze", slow=60.0, times=1), (9.0, 11.0)),
         (Fault(match="POST */analyze", status=404, times=1), (0.0, 1.0)),
+        (Fault(match="POST */analyze", spoil="html"), (9.0, 11.0)),
     ],
 )
 async def test_a_first_launch_that_teaches_nothing_keeps_the_others_for_seconds(
