@@ -185,8 +185,8 @@ class RetryPolicy:
             between 0 and the bound; after a 429 it comes on top of `Retry-After`.
         cap: Largest bound in seconds.
         max_retry_after: Longest `Retry-After` that is waited for, in seconds. The answer that asks for more raises its
-            error at once, and until that time calls raise `RateLimitWaitError`; both say when to try again. None means
-            an hour, the longest window of the service's limits. What is waited for is never cut short.
+            error at once, and for the next hour calls raise `RateLimitWaitError`; both say when to try again. None
+            means an hour, the longest window of the service's limits: after it, other calls of the key try again.
         repeat_in_doubt: Whether to repeat also a request that creates something when the service fails or no answer
             comes (`client.with_options(retry=RetryPolicy(repeat_in_doubt=True))`). The first request may have taken
             effect, so each repeat can create the same once more. It does not concern launches that cost credits, whose

@@ -112,10 +112,12 @@ class Failures:
 
     Args:
         polls: Failed polls in a row.
+        last: How the last of them has failed, in words.
         lasting: The doubt that the last of them have shown, or None.
     """
 
     polls: int = 0
+    last: str = ""
     lasting: Lasting | None = None
 
 

@@ -2,8 +2,8 @@
 
 `cmsapi.ratelimit.sliding_windows` says *when* a request may leave, the limiter says *which one*. Calls are served by
 priority, and first come, first served within one. A cancelled call hands its permit on. One timer serves them all, and
-all of them pause while the service asks for it. A call that does not wait for so long a pause is refused at once, also
-when it waits already.
+all of them pause while the service asks for it, for an hour at most. A call that does not wait for as long as the
+service asks is refused at once, also when it waits already.
 
 Polls come last and in the background: two of the twenty requests of a second, and a reserve of the hour, are not for
 them. So an interactive call finds free permits while hundreds of jobs are polled. No other queue is held back for a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import logging
 import math
 import threading
 from collections import OrderedDict
@@ -33,6 +34,8 @@ from cmsapi.ratelimit.timer import Timer
 
 if TYPE_CHECKING:
     from cmsapi.config import RateLimits
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 # A wait for quota that is longer than this is announced.
 LONG_WAIT = 5.0
@@ -127,8 +130,8 @@ class RateLimiter:
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
             raise _too_long(expected, max_wait)
-        if expected > max_pause and (pause := self.pause_left(now)) > max_pause:
-            raise _paused(pause, max_pause)
+        if (asked := self._asked_left(now)) > max_pause:
+            raise _paused(asked, max_pause)
         if expected > LONG_WAIT and announce is not None and now >= self._told_until:
             self._told_until = now + expected
             announce(expected)
@@ -192,13 +195,13 @@ class RateLimiter:
         return when
 
     def _refuse_impatient(self, now: float) -> None:
-        """Refuse the calls that do not wait for as long as the pause lasts by now."""
-        pause = self.pause_left(now)
-        for queue in self._queues if pause else ():
+        """Refuse the calls that do not wait for as long as the service asks by now."""
+        asked = self._asked_left(now)
+        for queue in self._queues if asked else ():
             for waiter, (_, max_pause) in tuple(queue.items()):
-                if pause > max_pause and not waiter.done():
+                if asked > max_pause and not waiter.done():
                     self._leave(queue, waiter)
-                    waiter.set_exception(_paused(pause, max_pause))
+                    waiter.set_exception(_paused(asked, max_pause))
 
     def end(self, permit: Permit, stage: End, quota: Quota | None = None) -> None:
         """End a permit, and serve the calls that wait. Ending it again changes nothing.
@@ -216,7 +219,7 @@ class RateLimiter:
         with self._lock:
             now, windows = self.time(), self.windows
             if stage == "answered":
-                windows.answered(permit, now, quota)
+                windows.answered(permit, now, quota and windows.believed(quota))
             elif stage == "lost":
                 windows.lost(permit, now)
             else:
@@ -235,27 +238,41 @@ class RateLimiter:
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 
     def pause(self, seconds: float) -> float:
-        """Pause all calls after a 429, and return for how many seconds they pause now."""
+        """Pause all calls after a 429, and return for how many seconds they pause now.
+
+        After an hour they try again, even if the service has asked for more.
+        """
         with self._lock:
             now = self.time()
-            self.windows.pause(now + seconds)
+            self.windows.pause(now, seconds)
             if self.queued:
                 self._refuse_impatient(now)
-            return max(seconds, self.pause_left(now))
+            return self.pause_left(now)
 
     def pause_left(self, now: float) -> float:
         """Return for how many seconds all calls of the key still pause, 0 when they do not."""
         with self._lock:
             return max(0.0, self.windows.paused_until - now)
 
+    def _asked_left(self, now: float) -> float:
+        """Return for how many seconds more the service asks for no calls, 0 when they do not pause."""
+        with self._lock:
+            return self.windows.asked_left(now)
+
     def refused(self, permit: Permit) -> int:
         """Note that a request got a 429; return how many times in a row the service refused."""
         with self._lock:
             return self.windows.refused(permit, self.time())
 
-    def accepted(self) -> None:
+    def accepted(self, permit: Permit) -> None:
         """Note that a request got another answer than a 429."""
-        self.windows.refusals = 0
+        with self._lock:
+            misled = self.windows.accepted(permit)
+        if misled:
+            logger.warning(
+                "the service goes on although its X-RateLimit-Remaining says that nothing is left of the hour: until "
+                "it answers 429, only the requests that are known here are counted"
+            )
 
     def obey(self, limits: RateLimits) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""

@@ -42,7 +42,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # A log of another format is not read; the limits are learned again.
-FORMAT = 3
+FORMAT = 4
 # Seconds without a word from a process after which its open rows land, once nothing of it can still arrive.
 PROCESS_TIMEOUT = 5.0
 # The most seconds after which a process that waits comes back, and those for which it counts as waiting.
@@ -210,11 +210,11 @@ class SharedLog:
         self.began = self.began or max(1, int(now * 1000))
         lost = asked.log not in (0, self.began)
         if asked.pause > 0:
-            windows.pause(now + asked.pause)
+            windows.pause(now, asked.pause)
         if windows.limited and self._were_absent(asked.process, now - before):
-            windows.pause(now + OUTAGE_PAUSE)
+            windows.pause(now, OUTAGE_PAUSE)
         if windows.limited and (lost or spoilt):
-            windows.pause(min(now, self.began / 1000) + self.limits.process_timeout)
+            windows.pause(min(now, self.began / 1000), self.limits.process_timeout)
         landed, heard = [now - age for age in asked.landed], self.processes.get(asked.process)
         if landed and (heard is None or max(landed) > heard.heard_at):
             windows.tried(max(landed))
@@ -325,6 +325,7 @@ def write(log: SharedLog) -> str:
         "tries_at": _written(windows.tries_at),
         "tries_every": _written(windows.tries_every),
         "paused_until": _written(windows.paused_until),
+        "asked_until": _written(windows.asked_until),
     }
     text = dumps(said).decode()
     return f"{_digest(text)} {text}"
@@ -348,7 +349,9 @@ def read(document: str | None, limits: AccountLimits) -> SharedLog:
     count, oldest_leaves, last_leaves = said["foreign"]
     windows.foreign_usage = ForeignUsage(count, _or_never(oldest_leaves), _or_never(last_leaves))
     windows.tries_at, windows.tries_every = _or_never(said["tries_at"]), said["tries_every"]
-    windows.paused_until = -math.inf if said["paused_until"] is None else said["paused_until"]
+    windows.paused_until, windows.asked_until = (
+        -math.inf if said[name] is None else said[name] for name in ("paused_until", "asked_until")
+    )
     return log
 
 

@@ -154,10 +154,10 @@ class SharedWindows(SlidingWindows):
         self._own.append(at)
         self._untold_since = min(self._untold_since, at)
 
-    def pause(self, until: float) -> None:
-        """Pause all processes until a time, after a 429."""
-        super().pause(until)
-        self._pause_untold = max(self._pause_untold, until)
+    def pause(self, now: float, seconds: float) -> None:
+        """Pause all processes because the service asks for it."""
+        super().pause(now, seconds)
+        self._pause_untold = max(self._pause_untold, now + seconds)
         self._schedule(self._loop.time())
 
     # Takes
@@ -256,7 +256,7 @@ class SharedWindows(SlidingWindows):
             self.outage = None
             self.slow_down(math.inf)
             if self.limited:
-                self.pause(now + OUTAGE_PAUSE)
+                self.pause(now, OUTAGE_PAUSE)
                 self._heard_from = now + OUTAGE_PAUSE
         if taken.loss is not None:
             self._heard_from = now + self._limits.process_timeout
@@ -276,7 +276,7 @@ class SharedWindows(SlidingWindows):
     def _fail(self, error: Exception, sent: float) -> None:
         now = self._failed_at = self._loop.time()
         # A pause that this take was to tell is told by the next one.
-        self._pause_untold = self.paused_until
+        self._pause_untold = now + self.asked_left(now)
         if self.outage is None:
             logger.warning(
                 "until it can be reached, this process makes at most %d requests a second: %s",
@@ -290,7 +290,7 @@ class SharedWindows(SlidingWindows):
             self._others_open = 0
             self.slow_down(self._alone)
             if self.takes:
-                super().pause(sent + STILL)
+                super().pause(sent, STILL)
         self.outage = error
         self._serve(now)
 

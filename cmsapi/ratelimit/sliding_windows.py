@@ -35,9 +35,11 @@ does not keep a probe from its permit of the second; while there are such reques
 network lives, they have arrived more than a second ago, and the proof holds. If the network delivers them late, one
 request too many may arrive for each probe that found all twenty out.
 
-An answer may name a lower limit than the setting, and fill the hour with that: the service allows less, or a gateway on
-the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
-is believed next.
+An answer may fill an hour of which our requests have used less than the setting: the service or a gateway on the way
+allows less, or others use the key. When the time is over that such an answer named, one request tries, and its answer
+is believed next. Others are known only from what answers count. So where they have filled the hour, one request tries
+within a minute. If it passes before anything can have left the hour, the count is wrong, and none is believed until a
+429.
 
 Calls that can wait, such as polls, take permits *in the background*: a tenth of every second and a reserve of the hour
 stay for the others. While other clients use the key, one permit in twenty of every second is left to them: headers do
@@ -51,6 +53,8 @@ from __future__ import annotations
 
 import math
 
+import attrs
+
 from cmsapi.ratelimit.foreign_usage import CERTAIN, ForeignUsage
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
@@ -63,8 +67,12 @@ RESERVE_OF_SECOND = 1 / 10
 _STRANGERS = 1 / 20
 # This part of every second goes to probes in a silence.
 _PROBES = 3 / 20
+# The longest pause in seconds, which is the longest window of the limits: what was counted before has left it then.
+LONGEST_PAUSE = 3600.0
 # Refusals in a row from which on there are only probes.
 _REFUSED_OFTEN = 2
+# The most seconds until a request tries an hour that others have filled.
+_CHECK_OTHERS = 60.0
 
 
 class SlidingWindows:
@@ -95,11 +103,13 @@ class SlidingWindows:
         self.foreign_usage: ForeignUsage = ForeignUsage()
         #: Requests an hour as the service says, infinity before it has.
         self.service_limit: float = math.inf
-        #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
+        #: When one request may try an hour that is full by what an answer said, and seconds between two such.
         self.tries_at: float = math.inf
         self.tries_every: float = 0.0
-        #: Until when all calls pause because of a 429; the limiter sees to it.
+        #: Until when all calls pause because of a 429, to which the limiter sees; and until when the service asks for it,
+        #: which is the same once the pause is over.
         self.paused_until: float = -math.inf
+        self.asked_until: float = -math.inf
         #: The requests that were given up and have not landed.
         self.unanswered: UnansweredRequests = UnansweredRequests()
         #: How many times the service refused in a row, requests that were under way together counted once.
@@ -107,6 +117,9 @@ class SlidingWindows:
         self._refused_at = -math.inf
         # The request that went out last while it is in doubt whether the service answers, until it has ended.
         self._probe: Permit | None = None
+        # The request that tried last whether others have filled the hour, and whether one has shown that they have not.
+        self._check: Permit | None = None
+        self._misled = False
         #: Requests in any one second and in any hour as set here, and the part of the hour that the background leaves.
         self.set_per_second: float = math.inf
         self.own_limit: float = math.inf
@@ -181,6 +194,8 @@ class SlidingWindows:
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self.known or self.refusals >= _REFUSED_OFTEN:
             self._probe = permit
+        if self.remaining <= 0 and self.foreign_usage.count and self.tries_every == _CHECK_OTHERS:
+            self._check = permit
         permit.taken_at = now
         self.take_all(1)
 
@@ -188,7 +203,7 @@ class SlidingWindows:
         """Note that `count` permits are out."""
         self.outstanding += count
         if count and self.remaining <= 0:
-            # This one tries an hour that is full by a lower limit; another one only after it has landed.
+            # This one tries an hour that is full by what an answer said; another one only after it has landed.
             self.tries_at = math.inf
 
     def room(self, now: float, *, background: bool = False) -> float:
@@ -198,7 +213,7 @@ class SlidingWindows:
             return 0
         of_hour = self.available(background=background)
         if of_hour <= 0:
-            of_hour = 1 if now >= self.tries_at and self._full_by_lower_limit() else 0
+            of_hour = 1 if now >= self.tries_at and self._full_by_answers() else 0
         of_second = self._of_second(now) + self.unanswered.overdue(now)
         return min(of_hour, of_second - self._reserved_of_second(background=background))
 
@@ -258,7 +273,21 @@ class SlidingWindows:
         if permit.taken_at >= self._refused_at:
             self.refusals += 1
             self._refused_at = now
+        self._misled = False
         return self.refusals
+
+    def accepted(self, permit: Permit) -> bool:
+        """Note that a request got another answer than a 429; tell whether that shows that answers count too many."""
+        self.refusals = 0
+        found = permit is self._check and not self._misled
+        self._misled = self._misled or found
+        return found
+
+    def believed(self, quota: Quota) -> Quota:
+        """Return what is believed of an answer: where answers have counted too many, only our requests count."""
+        if not self._misled:
+            return quota
+        return attrs.evolve(quota, remaining=max(0, quota.limit - self.outstanding - len(self.log)))
 
     def land(self, at: float) -> None:
         """Note when a request landed that no longer counts as outstanding."""
@@ -266,7 +295,7 @@ class SlidingWindows:
         self.tried(at)
 
     def tried(self, at: float) -> None:
-        """Note that one landed, which may be the one that tried an hour that is full by a lower limit."""
+        """Note that one landed, which may be the one that tried an hour that is full by what an answer said."""
         if self.tries_at == math.inf:
             self.tries_at = at + self.tries_every
 
@@ -282,8 +311,7 @@ class SlidingWindows:
         if self.own_limit == math.inf:
             return
         log, foreign = self.log, self.foreign_usage
-        self.tries_every = quota.reset + log.second
-        self.tries_at = came_at + self.tries_every
+        until_reset = quota.reset + log.second
         self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
         at_least = counted - self.outstanding - log.between(taken_at - log.hour, now)
@@ -292,8 +320,10 @@ class SlidingWindows:
             certainly_own = log.between(now - sure, taken_at)
             own_leaves = log.leaves_hour() - log.hour + sure
             foreign.correct(
-                now, at_least, counted - certainly_own - 1, came_at + self.tries_every, own_leaves, hour=log.hour
+                now, at_least, counted - certainly_own - 1, came_at + until_reset, own_leaves, hour=log.hour
             )
+        self.tries_every = min(until_reset, _CHECK_OTHERS) if foreign.count else until_reset
+        self.tries_at = came_at + self.tries_every
 
     def learn(self, other: SlidingWindows, later: float = 0.0) -> None:
         """Believe what answers said to other windows, whose clock is `later` seconds behind."""
@@ -302,10 +332,17 @@ class SlidingWindows:
         self.tries_at, self.tries_every = other.tries_at + later, other.tries_every
         self.foreign_usage = other.foreign_usage.shifted(later)
         self.paused_until = max(self.paused_until, other.paused_until + later)
+        self.asked_until = max(self.asked_until, other.asked_until + later)
 
-    def pause(self, until: float) -> None:
-        """Pause all calls until a time, after a 429."""
-        self.paused_until = max(self.paused_until, until)
+    def pause(self, now: float, seconds: float) -> None:
+        """Pause all calls because the service asks for it with a 429, for no longer than its longest window."""
+        self.advance(now)
+        self.asked_until = max(self.asked_until, now + seconds)
+        self.paused_until = max(self.paused_until, now + min(seconds, LONGEST_PAUSE))
+
+    def asked_left(self, now: float) -> float:
+        """Return for how many seconds more the service asks for a pause, 0 when calls do not pause."""
+        return self.asked_until - now if now < self.paused_until else 0.0
 
     async def aclose(self) -> None:
         """Do nothing: no other process has to be told of these windows."""
@@ -370,20 +407,23 @@ class SlidingWindows:
     # Counting
 
     def advance(self, now: float) -> None:
-        """Move on to a time: requests given up land, and old ones leave the windows."""
+        """Move on to a time: requests given up land, old ones leave the windows, and a pause ends."""
         for at in self.unanswered.land(now):
             self.outstanding -= 1
             self.land(at)
         self.log.age(now)
         if self.foreign_usage.count:
             self.foreign_usage.age(now)
+        if now >= self.paused_until:
+            self.asked_until = self.paused_until
 
-    def _full_by_lower_limit(self) -> bool:
-        """Check whether the hour is full by a limit that an answer named, and not by the setting."""
-        return self.remaining <= 0 and max(self.outstanding + len(self.log), self.per_hour) < self.own_limit
+    def _full_by_answers(self) -> bool:
+        """Check whether the hour is full by what answers said, and not by our requests and the setting."""
+        own = self.outstanding + len(self.log)
+        return self.remaining <= 0 and own < self.own_limit and self.service_limit <= self.own_limit
 
     def _next_try(self, now: float) -> float:
-        """Return when one request may try an hour that a lower limit fills, infinity when it is not."""
-        if not self._full_by_lower_limit():
+        """Return when one request may try an hour that is full by what answers said, infinity when it is not."""
+        if not self._full_by_answers():
             return math.inf
         return self.tries_at if self.tries_at > now else self.log.leaves_second(now)

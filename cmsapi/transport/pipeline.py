@@ -254,7 +254,7 @@ class Pipeline:
                 pause = pause_after_refusals(limiter.refused(permit), self.rng)
                 limiter.pause(max(pause, answers.read_retry_after(headers) or 0.0))
             else:
-                limiter.accepted()
+                limiter.accepted(permit)
         limiter.end(permit, "answered", quota)
         self.counters.answered += 1
         if self.hooks.wants(RequestFinished.level):

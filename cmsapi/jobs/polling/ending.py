@@ -25,7 +25,6 @@ from cmsapi.errors import (
     UnauthorizedError,
     UnknownJobStateError,
 )
-from cmsapi.jobs.errors import in_a_sentence
 from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
@@ -105,8 +104,7 @@ def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> 
         return None
     lasted = f"{now - lasting.since:.0f} s"
     if doubt is not Doubt.GONE:
-        last = f"{type(error).__name__}: {in_a_sentence(error)}"
-        why = f"its polls keep failing, for {lasted} by now; the last one with {last}"
+        why = f"its polls keep failing, for {lasted} by now; the last one with {failures.last}"
         return _unknown(job, why, cause=error)
     job.history.enter(Phase.VANISHED, now)
     return _without_result(

@@ -20,6 +20,7 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
+from cmsapi.jobs.errors import in_a_sentence
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.doubt import Doubt
@@ -388,6 +389,7 @@ class Poller:
         """Count a failed poll, and tell of it."""
         failures = job.failures = job.failures or Failures()
         failures.polls += 1
+        failures.last = f"{type(error).__name__}: {in_a_sentence(error)}"
         if not job.history.seen and doubt_of(job, error) is Doubt.GONE:
             # A service may show a new job late, which is no failure.
             self.scheduler.saw_running(job, certain=False)

@@ -101,8 +101,10 @@ def _end(job: TrackedJob, waiter: Waiter, time: str) -> None:
 
 
 def _late(job: TrackedJob, time: str) -> JobWaitTimeoutError:
-    lasting = job.history.lasting
+    lasting, failures = job.history.lasting, job.failures
     shown = "" if lasting is None else f" At its last poll, {lasting.doubt.words}."
+    if failures is not None:
+        shown = f" Its last poll has failed, with {failures.last}."
     return JobWaitTimeoutError(
         f"The {job.kind} of {markup.plain(job.target)} did not finish within {time}.{shown} It continues and may be "
         "paid for: wait again with a longer `timeout`, or keep its token, with which "

@@ -282,6 +282,28 @@ def test_reset_frees_the_oldest_only() -> None:
     assert windows.next_time(11.3) > 3000
 
 
+def test_a_count_of_others_is_checked() -> None:
+    """One request tries an hour that others fill; if it passes, their count is not believed until a 429."""
+    windows, quota = SlidingWindows(20, 1000), Quota(1000, 0, 1800)
+    windows.answered(taken(windows, 0.0), 0.1, quota)
+    assert windows.next_time(0.1) == pytest.approx(60.1)
+    check = taken(windows, 60.2)
+    assert not windows.take(Permit(), 60.3)
+    assert windows.believed(quota) == quota
+    assert windows.accepted(check)
+    windows.answered(check, 60.4, windows.believed(quota))
+    assert (windows.foreign_usage.count, windows.remaining) == (0, 998)
+    windows.refused(taken(windows, 61.0), 61.1)
+    assert windows.believed(quota) == quota
+
+
+def test_a_request_that_takes_the_place_of_another_is_no_check() -> None:
+    """A request that passes once the oldest one has left says nothing of the others."""
+    windows = SlidingWindows(20, 1000)
+    windows.answered(taken(windows, 0.0), 0.1, Quota(1000, 0, 30))
+    assert not windows.accepted(taken(windows, 31.2))
+
+
 def test_the_header_limits_the_hour_and_the_setting_too() -> None:
     """The lower of header and setting holds; a header that rises again gives back no more than the setting."""
     windows = SlidingWindows(20, 1000, first_alone=False)
