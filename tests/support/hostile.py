@@ -314,3 +314,32 @@ class LosesAnswers(Service):
 
     def _broken(self) -> Response:
         raise cmsapi.OutcomeUnknownError("The connection broke.")
+
+
+class CountsTooMany(Service):
+    """Say with each answer that nothing is left of the hour."""
+
+    def after(self, request: Request, response: Response) -> Response:
+        limits = {"X-RateLimit-Limit": "1000", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1800"}
+        return Response(response.status, {**response.headers, **limits}, response.body)
+
+
+class AsksForYears(Service):
+    """Refuse one poll with a 429 whose `Retry-After` is 30 years."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = False
+
+    def before(self, request: Request) -> Response | None:
+        if self.refused or not self.launches or now() < self.launches[-1].at + 5.0:
+            return None
+        self.refused = True
+        return refusal(429, "rate_limited", {"Retry-After": str(10**9)})
+
+
+class UnreadableGenerations(Service):
+    """Answer with a list where one generation is asked for."""
+
+    def generated(self, target: str) -> Response:
+        return answer(200, [])

@@ -20,6 +20,7 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import (
     APIError,
     ArgumentError,
+    CMSError,
     ConflictError,
     DecodeError,
     JobError,
@@ -51,6 +52,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _OWN_FAILURES = {500: "internal_error", 503: "service_unavailable"}
 # Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
 _LAST_BYTES = 5.0
+_NOT_SENT = "This launch was not sent, and nothing was charged for it."
 
 
 class Sender:
@@ -76,7 +78,7 @@ class Sender:
             with begun.in_work():
                 return await self._pay(launch)
         except StateError as error:
-            error.add_note("This launch was not sent, and nothing was charged for it.")
+            error.add_note(_NOT_SENT)
             raise
         except LaunchUnknownError as error:
             if not launch.callers:
@@ -111,7 +113,11 @@ class Sender:
         """Read the state before a launch, as facts for its entry, and the balances if they are evidence."""
         request, record = launch.request, launch.record
         kind = request.kind
-        baseline = await kind.read_baseline(self._caller, request.target)
+        try:
+            baseline = await kind.read_baseline(self._caller, request.target)
+        except CMSError as error:
+            error.add_note(_NOT_SENT)
+            raise
         if (kind.in_usages or kind.in_review) and not self._journal.balances.fresh:
             await self._read_balances()
         if baseline:

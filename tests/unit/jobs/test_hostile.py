@@ -29,6 +29,8 @@ SERVICES: list[tuple[type[hostile.Service], tuple[str, ...], float]] = [
     (hostile.Grumbling, EVERYTHING, RETRIED),
     (hostile.ShowsLate, EVERYTHING, 30.0),
     (hostile.LosesAnswers, EVERYTHING, RETRIED),
+    (hostile.CountsTooMany, EVERYTHING, 120.0),
+    (hostile.AsksForYears, EVERYTHING, 3700.0),
 ]
 
 
@@ -69,3 +71,13 @@ async def test_a_fan_out_on_a_hostile_service(make: type[hostile.Service], kind:
         assert 0.0 <= at - ends[outcome.item] <= latest
     assert len(ends) >= COUNT / 2
     assert len(service.requests) <= COUNT * 60
+
+
+async def test_an_unreadable_answer_before_a_launch() -> None:
+    """An error of the read before a launch says that nothing was sent or charged."""
+    service = hostile.UnreadableGenerations()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        with pytest.raises(cmsapi.DecodeError) as caught:
+            await client.contents.generate("cnt_1")
+    assert "This launch was not sent, and nothing was charged for it." in caught.value.__notes__
+    assert service.paid("cnt_1") == 0
