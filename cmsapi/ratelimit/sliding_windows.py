@@ -106,8 +106,8 @@ class SlidingWindows:
         #: When one request may try an hour that is full by what an answer said, and seconds between two such.
         self.tries_at: float = math.inf
         self.tries_every: float = 0.0
-        #: Until when all calls pause because of a 429, to which the limiter sees; and until when the service asks for it,
-        #: which is the same once the pause is over.
+        #: Until when all calls pause because of a 429, to which the limiter sees, and until when the service asks for
+        #: it, which is the same once the pause is over.
         self.paused_until: float = -math.inf
         self.asked_until: float = -math.inf
         #: The requests that were given up and have not landed.
