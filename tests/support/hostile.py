@@ -343,3 +343,10 @@ class UnreadableGenerations(Service):
 
     def generated(self, target: str) -> Response:
         return answer(200, [])
+
+
+class ForgetsTheEnd(Service):
+    """Show the ideas of a search, and call it pending for ever."""
+
+    def word(self, over: bool, end: str = "success") -> str:
+        return "pending"

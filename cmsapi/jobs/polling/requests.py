@@ -29,6 +29,8 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # What a service may say of a result that is not there yet.
 _NOT_YET = (400, 404, 409, 422, 425)
+# A job that still runs after so many seconds may have its result all the same, and only its state may not say so.
+_LONG = 600.0
 # A job that failed never has a result: every fourth poll reads its state even where the result is refused.
 _STATE_EVERY = 4
 # What is due is one attempt: the next poll is the retry.
@@ -51,7 +53,8 @@ async def read_job(
     """
     kind, history, caller = job.kind, job.history, job.settings.caller
     refuses = scheduler.policy.refuses_early_reads
-    early = with_result and kind.reads_results_early and scheduler.policy.stretched(job)
+    long = scheduler.policy.stretched(job) or job.elapsed > _LONG
+    early = with_result and kind.reads_results_early and long
     if early and refuses.get(kind) and history.document is not None:
         result = await _read_early(job, history.document)
         if result:

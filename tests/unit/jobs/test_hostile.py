@@ -81,3 +81,12 @@ async def test_an_unreadable_answer_before_a_launch() -> None:
             await client.contents.generate("cnt_1")
     assert "This launch was not sent, and nothing was charged for it." in caught.value.__notes__
     assert service.paid("cnt_1") == 0
+
+
+async def test_a_search_that_stays_pending_with_its_ideas() -> None:
+    """A lone search whose state never says that it is over gives its ideas after some minutes, and not after a day."""
+    service = hostile.ForgetsTheEnd()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        ideas = await (await client.content_ideas.search("wsp_1", "tents"))
+    assert len(ideas) == hostile.IDEAS
+    assert hostile.now() < 700.0
