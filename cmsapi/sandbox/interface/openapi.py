@@ -17,7 +17,12 @@ from cmsapi.sandbox.messages.resources import RESOURCES
 from cmsapi.sandbox.messages.shapes import COUNT, STRING, Schema, about, example, listing, ref, shape
 
 _COMPONENTS: dict[str, Schema] = {**REQUESTS, **RESOURCES}
-_ERRORS = {
+# What each status means. All errors may come from each operation, unless it is described otherwise.
+_STATUSES = {
+    200: "The answer",
+    201: "Created",
+    202: "Accepted; the work goes on",
+    204: "Deleted",
     400: "Malformed request.",
     401: "The key is missing, malformed, invalid or revoked.",
     403: "The key is valid, but its user may not do this.",
@@ -29,6 +34,7 @@ _ERRORS = {
     502: "An upstream service returned an error.",
     503: "The service is temporarily unavailable.",
 }
+_FAULTS = (500, 502, 503)
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": about(STRING, "What the service calls the request in its own log."),
     "X-RateLimit-Limit": about(COUNT, "Requests that a key may send in 60 minutes."),
@@ -37,12 +43,7 @@ _HEADERS: dict[str, Schema] = {
     "Retry-After": about(COUNT, "Seconds to wait before the next request."),
     "WWW-Authenticate": about(STRING, "The scheme of authentication: `Bearer`."),
 }
-_EVERY = ("X-Request-Id",)
-_RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_OWN_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
-# Statuses of answers to requests without a valid key, and of faults.
-_WITHOUT_SERVICE = frozenset({401, 500, 502, 503})
-_MEANINGS = {200: "The answer", 201: "Created", 202: "Accepted; the work goes on", 204: "Deleted"}
+_OWN_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
 
 
 @functools.cache
@@ -94,8 +95,9 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
                 for name, schema in _HEADERS.items()
             },
             "responses": {
-                _error_name(status): _error(status, rate_headers == "every" or status not in _WITHOUT_SERVICE)
-                for status in _ERRORS
+                # A key that is not valid has no limits, and a fault may come from before the service.
+                _error_name(status): _error(status, limited=rate_headers == "every" or status not in (401, *_FAULTS))
+                for status in CODES
             },
         },
     }
@@ -113,7 +115,7 @@ def _operation(route: Route, routes: Iterable[Route]) -> dict[str, Any]:
         "description": DESCRIPTIONS.get(route.name, ""),
         "parameters": [parameters.path(name) for name in route.parameters]
         + [parameters.query(name) for name in route.query],
-        "responses": {**_successes(route), **_refusals(route)},
+        "responses": _responses(route),
     }
     if links := _links(route, routes):
         described["responses"][str(route.status)]["links"] = links
@@ -130,16 +132,42 @@ def _body(name: str) -> dict[str, Any]:
     return {"application/json": {"schema": ref(name), "examples": examples}}
 
 
-def _successes(route: Route) -> dict[str, Any]:
-    headers = _header_refs((*_EVERY, *_RATE_HEADERS))
+def _responses(route: Route) -> dict[str, Any]:
+    refs: dict[str, Any] = {str(status): _error_ref(status) for status in CODES}
+    if not route.parameters:
+        del refs["404"]
+    if reason := CONFLICTS.get(route.name):
+        refs["409"]["description"] = reason
+    elif route.name in DESCRIPTIONS:
+        del refs["409"]
+        if route.body is None and not route.query:
+            del refs["422"]
     if route.answers is None:
-        return {
-            "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
-            "204": {"description": "Deleted", "headers": headers},
-        }
+        deleted = {"200": _response(204, _json({"type": "null"})), "204": _response(204)}
+        return {**deleted, **refs}
     name, schema = _named_schema(route.answers)
-    content = {"application/json": {"schema": ref(name), "example": example(schema, _COMPONENTS)}}
-    return {str(route.status): {"description": _MEANINGS[route.status], "headers": headers, "content": content}}
+    return {str(route.status): _response(route.status, _json(ref(name), schema)), **refs}
+
+
+def _response(status: int, content: dict[str, Any] | None = None, *, limited: bool = True) -> dict[str, Any]:
+    """Describe an answer.
+
+    Args:
+        status: Its status.
+        content: Its body by media types; None without one.
+        limited: Whether it has the rate headers.
+    """
+    own = _OWN_HEADERS.get(status)
+    headers: dict[str, Any] = {
+        name: {"$ref": f"#/components/headers/{name}"}
+        for name in _HEADERS
+        if name in ("X-Request-Id", own) or (limited and name.startswith("X-RateLimit"))
+    }
+    if status in _FAULTS:
+        schema = _HEADERS["Retry-After"]
+        headers["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
+    described = {"description": _STATUSES[status], "headers": headers}
+    return described if content is None else {**described, "content": content}
 
 
 def _links(route: Route, routes: Iterable[Route]) -> dict[str, Any]:
@@ -189,21 +217,7 @@ def _schemas(routes: Iterable[Route]) -> dict[str, Schema]:
     return {**unknown, **_COMPONENTS, **dict(map(_named_schema, shown))}
 
 
-def _refusals(route: Route) -> dict[str, Any]:
-    refused = {str(status): _error_ref(status) for status in _ERRORS}
-    if not route.parameters:
-        del refused["404"]
-    if reason := CONFLICTS.get(route.name):
-        refused["409"]["description"] = reason
-    elif route.name in DESCRIPTIONS:
-        del refused["409"]
-        if route.body is None and not route.query:
-            del refused["422"]
-    return refused
-
-
 def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
-    faults = {str(status): _error(status, limited=False) for status in (500, 502, 503)}
     return {
         "operationId": name,
         "tags": [descriptions.title("service")],
@@ -211,11 +225,16 @@ def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
         "description": DESCRIPTIONS[name],
         "security": [],
         "responses": {
-            "200": {"description": _MEANINGS[200], "headers": _header_refs(_EVERY), "content": content},
+            "200": _response(200, content, limited=False),
             "400": _error_ref(400),
-            **faults,
+            **{str(status): _error(status, limited=False) for status in _FAULTS},
         },
     }
+
+
+def _error(status: int, *, limited: bool) -> dict[str, Any]:
+    told = {"error": {"code": CODES[status], "message": _STATUSES[status]}}
+    return _response(status, {"application/json": {"schema": ref("Error"), "example": told}}, limited=limited)
 
 
 def _error_name(status: int) -> str:
@@ -226,19 +245,6 @@ def _error_ref(status: int) -> dict[str, str]:
     return {"$ref": f"#/components/responses/{_error_name(status)}"}
 
 
-def _error(status: int, limited: bool) -> dict[str, Any]:
-    headers = _header_refs((*_EVERY, *(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ())))
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        schema = _HEADERS["Retry-After"]
-        headers["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
-    told = {"error": {"code": CODES[status], "message": _ERRORS[status]}}
-    content = {"application/json": {"schema": ref("Error"), "example": told}}
-    return {"description": _ERRORS[status], "content": content, "headers": headers}
-
-
-def _header_refs(names: Iterable[str]) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _json(schema: Schema) -> dict[str, Any]:
-    return {"application/json": {"schema": schema, "example": example(schema, _COMPONENTS)}}
+def _json(schema: Schema, shown: Schema | None = None) -> dict[str, Any]:
+    """Describe a JSON body by a schema, with the example of that or of the schema that it refers to."""
+    return {"application/json": {"schema": schema, "example": example(shown or schema, _COMPONENTS)}}

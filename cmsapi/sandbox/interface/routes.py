@@ -32,7 +32,6 @@ CONTENT_FILTERS = (
     "contentScore[lte]",
     "contentStatusId",
 )
-_MAX_CACHED_PATHS = 20_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -59,6 +58,11 @@ class Route:
     body: str | None = None
     optional_body: bool = False
     query: tuple[str, ...] = ()
+    pattern: re.Pattern[str] = attrs.field(init=False, repr=False)
+
+    @pattern.default
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.template))
 
     @property
     def name(self) -> str:
@@ -68,7 +72,7 @@ class Route:
     @property
     def parameters(self) -> list[str]:
         """The names of the path parameters."""
-        return re.findall(r"{(\w+)}", self.template)
+        return list(self.pattern.groupindex)
 
 
 _W = "/v1/workspaces/{workspaceId}"
@@ -127,44 +131,20 @@ ROUTES: tuple[Route, ...] = (
 )
 
 
-class Router:
-    """Find the operation of a method and a path, and cache the paths.
+def find(routes: tuple[Route, ...], method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """Return the operation of a method and a path, and its decoded path parameters.
 
-    Args:
-        routes: The operations.
+    Raises:
+        Refusal: The operation does not exist (404), or a parameter cannot be decoded (400).
     """
-
-    def __init__(self, routes: tuple[Route, ...]) -> None:
-        self._paths: list[tuple[re.Pattern[str], dict[str, Route]]] = []
-        by_template: dict[str, dict[str, Route]] = {}
-        for route in routes:
-            by_template.setdefault(route.template, {})[route.method] = route
-        for template, methods in by_template.items():
-            self._paths.append((re.compile(re.sub(r"{\w+}", "([^/]+)", template)), methods))
-        self._cache: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
-
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the operation and its decoded path parameters.
-
-        Raises:
-            Refusal: The operation does not exist (404), or a parameter cannot be decoded (400).
-        """
-        if known := self._cache.get((method, path)):
-            return known
-        for pattern, methods in self._paths:
-            match = pattern.fullmatch(path)
-            if match is None:
-                continue
-            if method not in methods:
-                # Section 7 does not list 405: an operation that section 4 does not list does not exist.
-                raise Refusal(404, f"no such operation; this path has {', '.join(sorted(methods))}")
-            route = methods[method]
-            params = dict(zip(route.parameters, map(_decoded, match.groups()), strict=True))
-            if len(self._cache) >= _MAX_CACHED_PATHS:
-                self._cache.clear()
-            self._cache[method, path] = (route, params)
-            return route, params
-        raise Refusal(404, "no such path")
+    found = [(route, match) for route in routes if (match := route.pattern.fullmatch(path))]
+    for route, match in found:
+        if route.method == method:
+            return route, {name: _decoded(text) for name, text in match.groupdict().items()}
+    if found:
+        # Section 7 does not list 405: an operation that section 4 does not list does not exist.
+        raise Refusal(404, f"no such operation; this path has {', '.join(sorted(route.method for route, _ in found))}")
+    raise Refusal(404, "no such path")
 
 
 def _decoded(text: str) -> str:

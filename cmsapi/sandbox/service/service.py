@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from cmsapi.sandbox.interface import docs, openapi, requests
-from cmsapi.sandbox.interface.routes import Route, Router
+from cmsapi.sandbox.interface import docs, openapi, requests, routes as operations
+from cmsapi.sandbox.interface.routes import Route
 from cmsapi.sandbox.messages import answers, bodies
 from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.messages.call import Call
@@ -67,7 +67,6 @@ class Service:
         self.job_kinds = job_kinds
         self.ledger: Ledger = Ledger()
         self._routes = routes
-        self._router = Router(routes)
         self._unauthorized = 0
         self._rate_limited = 0
 
@@ -176,7 +175,7 @@ class Service:
         charges = bookkeeper.charges
         name, call = None, None
         try:
-            route, params = self._router.find(request.method, request.path)
+            route, params = operations.find(self._routes, request.method, request.path)
             name = route.name
             self._check_role(key, name)
             body = _parse_body(route, request)
@@ -201,7 +200,7 @@ class Service:
 
     def _operation_name(self, request: Request) -> str | None:
         try:
-            return self._router.find(request.method, request.path)[0].name
+            return operations.find(self._routes, request.method, request.path)[0].name
         except Refusal:
             return None
 
