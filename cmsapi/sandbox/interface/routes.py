@@ -58,11 +58,9 @@ class Route:
     body: str | None = None
     optional_body: bool = False
     query: tuple[str, ...] = ()
-    pattern: re.Pattern[str] = attrs.field(init=False, repr=False)
-
-    @pattern.default
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.template))
+    pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda route: _pattern(route.template), takes_self=True)
+    )
 
     @property
     def name(self) -> str:
@@ -73,6 +71,10 @@ class Route:
     def parameters(self) -> list[str]:
         """The names of the path parameters."""
         return list(self.pattern.groupindex)
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template))
 
 
 _W = "/v1/workspaces/{workspaceId}"
