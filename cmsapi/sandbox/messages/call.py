@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from cmsapi.sandbox.messages.paging import make_page
 from cmsapi.sandbox.messages.resources import Document
 from cmsapi.sandbox.world.history import Identified
 from cmsapi.sandbox.world.refusal import Refusal
@@ -119,7 +119,7 @@ class Call:
         largest: int | None = None,
         last: int | None = None,
     ) -> Document:
-        """Return the page of a collection that the query names.
+        """Return the page of a collection that the query names, as the behaviour shows it (section 1, rules 3 and 4).
 
         Args:
             items: All items, oldest first.
@@ -127,16 +127,28 @@ class Call:
             largest: Largest number of items on a page, whatever the query asks for; None for that.
             last: Number of the last page; None for as many as there are.
         """
+        behaviour, total = self.world.behaviour, len(items)
+        page = self.query.integer("page", minimum=1) or 1
         limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
-        return make_page(
-            items,
-            show,
-            page=self.query.integer("page", minimum=1) or 1,
-            limit=limit if largest is None else min(limit, largest),
-            last=last,
-            operation=self.operation,
-            behaviour=self.world.behaviour,
-        )
+        limit = limit if largest is None else min(limit, largest)
+        start, endless = (page - 1) * limit, self.operation in behaviour.endless_lists
+        end = start + limit if endless and total else min(start + limit, total)
+        data = []
+        for place in range(start, end if last is None or page <= last else start):
+            rounds, place_in_list = divmod(place, total)
+            shown = show(items[place_in_list] if behaviour.order == "oldest" else items[-1 - place_in_list])
+            if rounds:
+                shown["id"] += f"-{rounds}"
+            if how := behaviour.item_ids.get(self.operation):
+                _hide_id(shown, how)
+            data.append(shown)
+        pagination: Document = {"page": page, "limit": limit}
+        if behaviour.total == "told":
+            pagination["total"] = total
+        if behaviour.has_more != "absent":
+            more = (endless or start + limit < total) and (last is None or page < last)
+            pagination["hasMore"] = more if behaviour.has_more == "told" else None
+        return {"data": data, "pagination": pagination}
 
     def _check_membership(self, workspace: Workspace, param: str) -> None:
         if self.user.id in workspace.member_ids:
@@ -145,3 +157,11 @@ class Call:
         if self.world.behaviour.foreign_workspace == 403:
             raise Refusal(403, "not a member of this workspace")
         raise Refusal(404, f"{param}: no such resource")
+
+
+def _hide_id(document: Document, how: str) -> None:
+    id_ = document.pop("id")
+    if how == "null":
+        document["id"] = None
+    elif how == "number":
+        document["id"] = zlib.crc32(id_.encode())
