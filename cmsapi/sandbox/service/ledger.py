@@ -35,10 +35,10 @@ class Entry:
     key: str
     status: int | None
     outcome: str
-    target_id: str | None
-    charged: bool
-    effect: bool
-    request_id: str
+    target_id: str | None = None
+    charged: bool = False
+    effect: bool = False
+    request_id: str = attrs.field(kw_only=True)
 
 
 class Ledger(Sequence[Entry]):

@@ -112,21 +112,7 @@ class Service:
         """Record a request that a fault broke before it reached the service."""
         at, label = self.world.clock.seconds(), self.keys.label(request.authorization)
         name = self._operation_name(request)
-        self.ledger.append(
-            Entry(
-                at=at,
-                method=request.method,
-                path=request.path,
-                operation=name,
-                key=label,
-                status=status,
-                outcome=outcome,
-                target_id=None,
-                charged=False,
-                effect=False,
-                request_id=request.id,
-            )
-        )
+        self.ledger.append(Entry(at, request.method, request.path, name, label, status, outcome, request_id=request.id))
 
     def gateway_error(self, request: Request, status: int, message: str) -> Answer:
         """Make the error that a gateway between client and service answers with now.
