@@ -6,15 +6,22 @@ Each setting has the default that the project documents, and alternatives that a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
-_one_of = attrs.validators.in_
-
-
 SPELLINGS = frozenset({"lower", "trimmed", "nfc", "cut"})
 ItemId = Literal["absent", "null", "number"]
+
+
+def choice(*options: Any) -> Any:
+    """Return a field that takes one of some values, the first by default."""
+    return attrs.field(default=options[0], validator=attrs.validators.in_(options))
+
+
+def share(default: float) -> Any:
+    """Return a field that takes a number from 0 to 1."""
+    return attrs.field(default=default, validator=[attrs.validators.ge(0), attrs.validators.le(1)])
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -89,46 +96,32 @@ class Behaviour:
             true items the list repeats them with other identifiers; `total` stays true.
     """
 
-    refused_launch: Literal[409, 422] = attrs.field(default=409, validator=_one_of((409, 422)))
-    ideas_before_success: Literal["conflict", "empty"] = attrs.field(
-        default="conflict", validator=_one_of(("conflict", "empty"))
-    )
+    refused_launch: Literal[409, 422] = choice(409, 422)
+    ideas_before_success: Literal["conflict", "empty"] = choice("conflict", "empty")
     generation_running: str = "queued"
     applied: str = "applied"
     discarded: str = "discarded"
     generation_failed: str = "failed"
-    failed_analysis_timestamp: Literal["unchanged", "new"] = attrs.field(
-        default="unchanged", validator=_one_of(("unchanged", "new"))
-    )
-    keyword_items: Literal["full", "status", "bare"] = attrs.field(
-        default="full", validator=_one_of(("full", "status", "bare"))
-    )
-    charged: Literal["launch", "completion"] = attrs.field(
-        default="launch", validator=_one_of(("launch", "completion"))
-    )
+    failed_analysis_timestamp: Literal["unchanged", "new"] = choice("unchanged", "new")
+    keyword_items: Literal["full", "status", "bare"] = choice("full", "status", "bare")
+    charged: Literal["launch", "completion"] = choice("launch", "completion")
     refunded: bool = False
     prompt_analysis_credits: int = attrs.field(default=1, validator=attrs.validators.ge(0))
-    amounts: Literal["positive", "negative"] = attrs.field(
-        default="positive", validator=_one_of(("positive", "negative"))
-    )
-    order: Literal["newest", "oldest"] = attrs.field(default="newest", validator=_one_of(("newest", "oldest")))
+    amounts: Literal["positive", "negative"] = choice("positive", "negative")
+    order: Literal["newest", "oldest"] = choice("newest", "oldest")
     count_client_errors: bool = True
     count_rejected: bool = False
-    rate_headers: Literal["every", "valid_key"] = attrs.field(
-        default="every", validator=_one_of(("every", "valid_key"))
-    )
-    malformed_query: Literal[400, 422] = attrs.field(default=400, validator=_one_of((400, 422)))
-    unknown_reference: Literal[422, 404] = attrs.field(default=422, validator=_one_of((422, 404)))
-    foreign_workspace: Literal[404, 403] = attrs.field(default=404, validator=_one_of((404, 403)))
-    recommendations: Literal["list", "by_term"] = attrs.field(default="list", validator=_one_of(("list", "by_term")))
-    deletion: Literal["null", "empty"] = attrs.field(default="null", validator=_one_of(("null", "empty")))
+    rate_headers: Literal["every", "valid_key"] = choice("every", "valid_key")
+    malformed_query: Literal[400, 422] = choice(400, 422)
+    unknown_reference: Literal[422, 404] = choice(422, 404)
+    foreign_workspace: Literal[404, 403] = choice(404, 403)
+    recommendations: Literal["list", "by_term"] = choice("list", "by_term")
+    deletion: Literal["null", "empty"] = choice("null", "empty")
     admin_only: frozenset[str] = attrs.field(
         default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=_names
     )
-    identifiers: Literal["plain", "odd"] = attrs.field(default="plain", validator=_one_of(("plain", "odd")))
-    subfolders: Literal["top_level", "parent"] = attrs.field(
-        default="top_level", validator=_one_of(("top_level", "parent"))
-    )
+    identifiers: Literal["plain", "odd"] = choice("plain", "odd")
+    subfolders: Literal["top_level", "parent"] = choice("top_level", "parent")
     date_ahead: tuple[float, ...] = attrs.field(
         default=(0.0,), converter=_clocks, validator=attrs.validators.min_len(1)
     )
@@ -136,13 +129,13 @@ class Behaviour:
         default=(0.0,), converter=_clocks, validator=attrs.validators.min_len(1)
     )
     usage_keyword: frozenset[str] = attrs.field(
-        default=frozenset(), converter=_names, validator=attrs.validators.deep_iterable(_one_of(SPELLINGS))
+        default=frozenset(),
+        converter=_names,
+        validator=attrs.validators.deep_iterable(attrs.validators.in_(SPELLINGS)),
     )
-    usage_country: Literal["same", "lower"] = attrs.field(default="same", validator=_one_of(("same", "lower")))
+    usage_country: Literal["same", "lower"] = choice("same", "lower")
     replica_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
-    replica_share: float = attrs.field(
-        default=1.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
-    )
+    replica_share: float = share(1.0)
     ideas: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
     ideas_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
     ideas_cap: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
@@ -150,10 +143,10 @@ class Behaviour:
     item_ids: Mapping[str, ItemId] = attrs.field(
         factory=dict,
         converter=_copied_ids,
-        validator=attrs.validators.deep_mapping(attrs.validators.instance_of(str), _one_of(get_args(ItemId))),
+        validator=attrs.validators.deep_mapping(
+            attrs.validators.instance_of(str), attrs.validators.in_(get_args(ItemId))
+        ),
     )
-    has_more: Literal["told", "null", "absent"] = attrs.field(
-        default="told", validator=_one_of(("told", "null", "absent"))
-    )
-    total: Literal["told", "absent"] = attrs.field(default="told", validator=_one_of(("told", "absent")))
+    has_more: Literal["told", "null", "absent"] = choice("told", "null", "absent")
+    total: Literal["told", "absent"] = choice("told", "absent")
     endless_lists: frozenset[str] = attrs.field(default=frozenset(), converter=_names)

@@ -5,13 +5,11 @@ Each setting has the default that the project documents, and alternatives under 
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import attrs
 
-Identity = Literal["key", "api", "null"]
-Writing = Literal["same", "decorated", "upper", "other", "null", "absent"]
-Refund = Literal["balance", "row", "deleted"]
+from cmsapi.sandbox.world.behaviour import choice, share
 
 _optional_count = attrs.validators.optional(attrs.validators.ge(1))
 
@@ -45,16 +43,14 @@ class Books:
     """
 
     booked_after: float | Literal["end"] = attrs.field(default=0.0, validator=_end_or_seconds)
-    free: float = attrs.field(
-        default=0.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
-    )
-    refunded: float = attrs.field(
-        default=0.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
-    )
+    free: float = share(0.0)
+    refunded: float = share(0.0)
     refunded_after: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
-    refund: Refund = attrs.field(default="balance", validator=attrs.validators.in_(get_args(Refund)))
-    user: Identity = attrs.field(default="key", validator=attrs.validators.in_(get_args(Identity)))
-    keyword: Writing = attrs.field(default="same", validator=attrs.validators.in_(get_args(Writing)))
+    refund: Literal["balance", "row", "deleted"] = choice("balance", "row", "deleted")
+    user: Literal["key", "api", "null"] = choice("key", "api", "null")
+    keyword: Literal["same", "decorated", "upper", "other", "null", "absent"] = choice(
+        "same", "decorated", "upper", "other", "null", "absent"
+    )
     refused: bool = False
     page_size: int | None = attrs.field(default=None, validator=_optional_count)
     pages: int | None = attrs.field(default=None, validator=_optional_count)
