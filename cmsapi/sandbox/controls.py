@@ -128,7 +128,7 @@ class Controls:
         content_ideas_searches: int | None = None,
     ) -> None:
         """Set some of the balances."""
-        balances = self._world.billing.balances
+        balances = self._world.bookkeeper.balances
         if analysis is not None:
             balances.analysis = analysis
         if ai_writing is not None:

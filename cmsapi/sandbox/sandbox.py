@@ -23,7 +23,7 @@ from cmsapi.sandbox.service.service import Service
 from cmsapi.sandbox.serving.exchange import Exchange
 from cmsapi.sandbox.serving.transport import SandboxTransport
 from cmsapi.sandbox.world.behaviour import Behaviour
-from cmsapi.sandbox.world.billing import Billing, Credits
+from cmsapi.sandbox.world.billing import Credits
 from cmsapi.sandbox.world.books import Books
 from cmsapi.sandbox.world.clock import Clock
 from cmsapi.sandbox.world.initial_data import populate, populate_foreign
@@ -97,7 +97,7 @@ class Sandbox(Controls):
             seed=seed,
             clock=self._clock,
             store=store,
-            billing=Billing(self.credits, store, 1 if behaviour.amounts == "positive" else -1, books.refund),
+            balances=self.credits,
             jobs=Jobs(seed, durations_by_kind(self.job_kinds, durations), failures),
             behaviour=behaviour,
             books=books,

@@ -20,7 +20,7 @@ def get_me(call: Call) -> Document:
     shown = show(
         "Organization",
         organization,
-        credits=show("CreditBalances", call.world.billing.balances),
+        credits=show("CreditBalances", call.world.bookkeeper.balances),
         users_count=len(_members(call)),
         workspaces_count=sum(w.organization is organization for w in call.store.workspaces.values()),
     )

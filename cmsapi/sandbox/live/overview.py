@@ -49,7 +49,7 @@ def overview(service: Service, injector: FaultInjector, seen: int = 0) -> dict[s
         "by_second": _bars(ledger, at, limits.SECOND),
         "by_minute": _bars(ledger, at, _MINUTE),
         "jobs": _jobs(world, at),
-        "credits": attrs.asdict(world.billing.balances),
+        "credits": attrs.asdict(world.bookkeeper.balances),
         "faults": [
             {"kind": fault.kind, "match": fault.match, "remaining": remaining} for fault, remaining in injector.pending
         ],

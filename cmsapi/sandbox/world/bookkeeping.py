@@ -1,4 +1,4 @@
-"""Bookkeeping: when a launch is charged, and whether its credit comes back.
+"""Bookkeeping: when a launch is charged, what its usage says, and whether its credit comes back.
 
 Like the ends of jobs, what is due later is applied after the clock has passed it, with its own moment.
 """
@@ -15,30 +15,40 @@ from typing import TYPE_CHECKING
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH
 from cmsapi.sandbox.world.jobs import FAILED
+from cmsapi.sandbox.world.records import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cmsapi.sandbox.world.behaviour import Behaviour
-    from cmsapi.sandbox.world.billing import Billing, Purchase
+    from cmsapi.sandbox.world.billing import Credits, Purchase
     from cmsapi.sandbox.world.books import Books
     from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.store import Store
 
 
 class Bookkeeper:
-    """Charge jobs to the balances as the settings say.
+    """Charge jobs to the balances as the settings say, and write their usages.
 
     Args:
         seed: Seed of the launches that cost nothing, and of those whose credit comes back.
         behaviour: When launches are charged, and whether failures are refunded.
         books: How charges and refunds are booked.
-        billing: The balances and usage entries.
+        balances: The balances, which each charge changes.
+        store: Store of the usages.
         stamp: Returns the moment that a usage shows for a reading of the clock.
     """
 
     def __init__(
-        self, seed: object, behaviour: Behaviour, books: Books, billing: Billing, stamp: Callable[[float], float]
+        self,
+        seed: object,
+        behaviour: Behaviour,
+        books: Books,
+        balances: Credits,
+        store: Store,
+        stamp: Callable[[float], float],
     ) -> None:
+        self.balances = balances
         #: How many launches were charged, whether or not it is booked yet.
         self.charges: int = 0
         #: When something is to be booked next, in seconds of the clock.
@@ -46,13 +56,19 @@ class Bookkeeper:
         self._seed = seed
         self._behaviour = behaviour
         self._books = books
-        self._billing = billing
+        self._store = store
         self._stamp = stamp
+        # What is charged later: no launch may use these credits.
+        self._reserved: Counter[str] = Counter()
         self._launches: Counter[str] = Counter()
         # What is charged and not booked yet, and whether its credit will come back.
         self._unbooked: dict[Purchase, bool] = {}
         self._due: list[tuple[float, int, Callable[[float], None]]] = []
         self._numbers = itertools.count()
+
+    def affords(self, purchase: Purchase) -> bool:
+        """Whether the balance covers a purchase beside the reserved ones."""
+        return self.balances.of(purchase.type) - self._reserved[purchase.type] >= purchase.amount
 
     def launched(self, job: Job) -> None:
         """Charge a job, or reserve what it will cost at its completion."""
@@ -62,7 +78,7 @@ class Bookkeeper:
         if self._is_charged_at_launch(purchase):
             self._charge(job, purchase, job.launched_at)
         else:
-            self._billing.reserve(purchase)
+            self._reserved[purchase.type] += purchase.amount
 
     def ended(self, job: Job) -> None:
         """Charge a job at its completion, or refund its failure, as the behaviour says."""
@@ -70,7 +86,7 @@ class Bookkeeper:
         if purchase is None:
             return
         if not self._is_charged_at_launch(purchase):
-            self._billing.release(purchase)
+            self._reserved[purchase.type] -= purchase.amount
             if not failed:
                 self._charge(job, purchase, job.ends_at)
         if self._books.booked_after == "end":
@@ -83,7 +99,7 @@ class Bookkeeper:
         if job.purchase is None:
             return
         if not self._is_charged_at_launch(job.purchase):
-            self._billing.release(job.purchase)
+            self._reserved[job.purchase.type] -= job.purchase.amount
         elif self._books.booked_after == "end":
             self._book(job.purchase, at)
 
@@ -93,6 +109,26 @@ class Bookkeeper:
             due, _, book = heapq.heappop(self._due)
             book(due)
             self._note_next()
+
+    def charge(self, purchase: Purchase, moment: float) -> None:
+        """Take the credits and write the usage."""
+        remaining = self.balances.add(purchase.type, -purchase.amount)
+        purchase.charged = True
+        if purchase.amount:
+            purchase.usage = self._usage(purchase, purchase.amount, remaining, moment)
+            self._store.usages[purchase.type].append(purchase.usage)
+
+    def _usage(self, purchase: Purchase, amount: int, remaining: int, moment: float) -> Usage:
+        return Usage(
+            id=self._store.new_id("use"),
+            created_at=moment,
+            amount=amount if self._behaviour.amounts == "positive" else -amount,
+            remaining_credits=remaining,
+            type=purchase.type,
+            keyword=purchase.keyword,
+            user=purchase.user,
+            workspace=purchase.workspace,
+        )
 
     def _is_charged_at_launch(self, purchase: Purchase) -> bool:
         # The specification charges a search at its launch (section 4.6); about the other jobs it is silent.
@@ -106,7 +142,7 @@ class Bookkeeper:
         if free:
             return
         self.charges += bool(purchase.amount)
-        self._billing.reserve(purchase)
+        self._reserved[purchase.type] += purchase.amount
         self._unbooked[purchase] = comes_back
         after = self._books.booked_after
         if after == 0:
@@ -118,17 +154,23 @@ class Bookkeeper:
         """Take the credits and write the usage of what was charged, unless that was done or revoked."""
         if (comes_back := self._unbooked.pop(purchase, None)) is None:
             return
-        self._billing.release(purchase)
-        self._billing.charge(purchase, self._stamp(at))
+        self._reserved[purchase.type] -= purchase.amount
+        self.charge(purchase, self._stamp(at))
         if comes_back:
             self._later(at + self._books.refunded_after, partial(self._refund, purchase))
 
     def _refund(self, purchase: Purchase, at: float) -> None:
         """Return the credits of a purchase, or never book it."""
         if self._unbooked.pop(purchase, None) is not None:
-            self._billing.release(purchase)
+            self._reserved[purchase.type] -= purchase.amount
         elif purchase.charged:
-            self._billing.refund(purchase, self._stamp(at))
+            purchase.charged = False
+            remaining = self.balances.add(purchase.type, purchase.amount)
+            usages = self._store.usages[purchase.type]
+            if purchase.usage is not None and self._books.refund == "row":
+                usages.append(self._usage(purchase, -purchase.amount, remaining, self._stamp(at)))
+            elif purchase.usage is not None and self._books.refund == "deleted":
+                usages.remove(purchase.usage)
 
     def _later(self, due: float, book: Callable[[float], None]) -> None:
         heapq.heappush(self._due, (due, next(self._numbers), book))

@@ -95,7 +95,7 @@ def populate(world: World, *, keywords: int, contents: int) -> Workspace:
     _knowledge(world, workspace)
     phrases = _phrases()
     # The given balances are those of the present, so the credits of past analyses are added first.
-    world.billing.balances.add(ANALYSIS, max(1, contents))
+    world.bookkeeper.balances.add(ANALYSIS, max(1, contents))
     ready = [_analyzed_page(world, workspace, users[0], next(phrases)) for _ in range(max(1, contents))]
     for keyword in ready:
         _prompt(world, keyword)
@@ -222,7 +222,7 @@ def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phras
     analyzed_at = keyword.created_at + DAY
     keyword.analysis_status, keyword.last_analyzed_at, keyword.analyzed = SUCCESS, analyzed_at, True
     if buyer is not None:
-        world.billing.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase), analyzed_at)
+        world.bookkeeper.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase), analyzed_at)
     return keyword
 
 

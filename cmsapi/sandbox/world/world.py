@@ -13,7 +13,7 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world.behaviour import Behaviour
-    from cmsapi.sandbox.world.billing import Billing, Purchase
+    from cmsapi.sandbox.world.billing import Credits, Purchase
     from cmsapi.sandbox.world.books import Books
     from cmsapi.sandbox.world.clock import Clock
     from cmsapi.sandbox.world.jobs import Job, Jobs
@@ -27,7 +27,7 @@ class World:
         seed: Seed of every random choice.
         clock: The clock.
         store: The records.
-        billing: The balances.
+        balances: The balances.
         jobs: The jobs.
         behaviour: The choices where the specification is silent.
         books: How the service books launches.
@@ -39,7 +39,7 @@ class World:
         seed: object,
         clock: Clock,
         store: Store,
-        billing: Billing,
+        balances: Credits,
         jobs: Jobs,
         behaviour: Behaviour,
         books: Books,
@@ -47,11 +47,10 @@ class World:
         self.seed = seed
         self.clock = clock
         self.store = store
-        self.billing = billing
         self.jobs = jobs
         self.behaviour = behaviour
         self.books = books
-        self.bookkeeper: Bookkeeper = Bookkeeper(seed, behaviour, books, billing, self.stamp)
+        self.bookkeeper: Bookkeeper = Bookkeeper(seed, behaviour, books, balances, store, self.stamp)
         self.forgotten: set[str] = set()
         self.status_words: dict[str, str | None] = {}
         self._dates = itertools.cycle(behaviour.date_ahead)
@@ -107,7 +106,7 @@ class World:
         Raises:
             Refusal: The credits are exhausted.
         """
-        if not self.billing.affords(purchase):
+        if not self.bookkeeper.affords(purchase):
             raise Refusal(self.behaviour.refused_launch, f"no {purchase.type} credits left")
 
     def launch(self, kind: str, target: Identified, purchase: Purchase) -> Job:
