@@ -5,8 +5,9 @@ Each setting has the default that the project documents, and alternatives that a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -14,14 +15,18 @@ SPELLINGS = frozenset({"lower", "trimmed", "nfc", "cut"})
 ItemId = Literal["absent", "null", "number"]
 
 
-def choice(*options: Any) -> Any:
-    """Return a field that takes one of some values, the first by default."""
-    return attrs.field(default=options[0], validator=attrs.validators.in_(options))
+def check_words(settings: object) -> None:
+    """Check that each setting whose type lists its values has one of them.
+
+    Raises:
+        ValueError: One has another value.
+    """
+    for name, kind in _types(type(settings)).items():
+        if get_origin(kind) is Literal and (value := getattr(settings, name)) not in get_args(kind):
+            raise ValueError(f"`{name}` must be one of {', '.join(map(repr, get_args(kind)))}, got {value!r}")
 
 
-def share(default: float) -> Any:
-    """Return a field that takes a number from 0 to 1."""
-    return attrs.field(default=default, validator=[attrs.validators.ge(0), attrs.validators.le(1)])
+_types = functools.cache(get_type_hints)
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -96,32 +101,32 @@ class Behaviour:
             true items the list repeats them with other identifiers; `total` stays true.
     """
 
-    refused_launch: Literal[409, 422] = choice(409, 422)
-    ideas_before_success: Literal["conflict", "empty"] = choice("conflict", "empty")
+    refused_launch: Literal[409, 422] = 409
+    ideas_before_success: Literal["conflict", "empty"] = "conflict"
     generation_running: str = "queued"
     applied: str = "applied"
     discarded: str = "discarded"
     generation_failed: str = "failed"
-    failed_analysis_timestamp: Literal["unchanged", "new"] = choice("unchanged", "new")
-    keyword_items: Literal["full", "status", "bare"] = choice("full", "status", "bare")
-    charged: Literal["launch", "completion"] = choice("launch", "completion")
+    failed_analysis_timestamp: Literal["unchanged", "new"] = "unchanged"
+    keyword_items: Literal["full", "status", "bare"] = "full"
+    charged: Literal["launch", "completion"] = "launch"
     refunded: bool = False
     prompt_analysis_credits: int = attrs.field(default=1, validator=attrs.validators.ge(0))
-    amounts: Literal["positive", "negative"] = choice("positive", "negative")
-    order: Literal["newest", "oldest"] = choice("newest", "oldest")
+    amounts: Literal["positive", "negative"] = "positive"
+    order: Literal["newest", "oldest"] = "newest"
     count_client_errors: bool = True
     count_rejected: bool = False
-    rate_headers: Literal["every", "valid_key"] = choice("every", "valid_key")
-    malformed_query: Literal[400, 422] = choice(400, 422)
-    unknown_reference: Literal[422, 404] = choice(422, 404)
-    foreign_workspace: Literal[404, 403] = choice(404, 403)
-    recommendations: Literal["list", "by_term"] = choice("list", "by_term")
-    deletion: Literal["null", "empty"] = choice("null", "empty")
+    rate_headers: Literal["every", "valid_key"] = "every"
+    malformed_query: Literal[400, 422] = 400
+    unknown_reference: Literal[422, 404] = 422
+    foreign_workspace: Literal[404, 403] = 404
+    recommendations: Literal["list", "by_term"] = "list"
+    deletion: Literal["null", "empty"] = "null"
     admin_only: frozenset[str] = attrs.field(
         default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=_names
     )
-    identifiers: Literal["plain", "odd"] = choice("plain", "odd")
-    subfolders: Literal["top_level", "parent"] = choice("top_level", "parent")
+    identifiers: Literal["plain", "odd"] = "plain"
+    subfolders: Literal["top_level", "parent"] = "top_level"
     date_ahead: tuple[float, ...] = attrs.field(
         default=(0.0,), converter=_clocks, validator=attrs.validators.min_len(1)
     )
@@ -133,9 +138,11 @@ class Behaviour:
         converter=_names,
         validator=attrs.validators.deep_iterable(attrs.validators.in_(SPELLINGS)),
     )
-    usage_country: Literal["same", "lower"] = choice("same", "lower")
+    usage_country: Literal["same", "lower"] = "same"
     replica_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
-    replica_share: float = share(1.0)
+    replica_share: float = attrs.field(
+        default=1.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
+    )
     ideas: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
     ideas_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
     ideas_cap: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
@@ -147,6 +154,14 @@ class Behaviour:
             attrs.validators.instance_of(str), attrs.validators.in_(get_args(ItemId))
         ),
     )
-    has_more: Literal["told", "null", "absent"] = choice("told", "null", "absent")
-    total: Literal["told", "absent"] = choice("told", "absent")
+    has_more: Literal["told", "null", "absent"] = "told"
+    total: Literal["told", "absent"] = "told"
     endless_lists: frozenset[str] = attrs.field(default=frozenset(), converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        """Check the words.
+
+        Raises:
+            ValueError: A setting has a value that its type does not list.
+        """
+        check_words(self)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import attrs
 
-from cmsapi.sandbox.world.behaviour import choice, share
+from cmsapi.sandbox.world.behaviour import check_words
 
 _optional_count = attrs.validators.optional(attrs.validators.ge(1))
 
@@ -43,15 +43,25 @@ class Books:
     """
 
     booked_after: float | Literal["end"] = attrs.field(default=0.0, validator=_end_or_seconds)
-    free: float = share(0.0)
-    refunded: float = share(0.0)
-    refunded_after: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
-    refund: Literal["balance", "row", "deleted"] = choice("balance", "row", "deleted")
-    user: Literal["key", "api", "null"] = choice("key", "api", "null")
-    keyword: Literal["same", "decorated", "upper", "other", "null", "absent"] = choice(
-        "same", "decorated", "upper", "other", "null", "absent"
+    free: float = attrs.field(
+        default=0.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
     )
+    refunded: float = attrs.field(
+        default=0.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
+    )
+    refunded_after: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
+    refund: Literal["balance", "row", "deleted"] = "balance"
+    user: Literal["key", "api", "null"] = "key"
+    keyword: Literal["same", "decorated", "upper", "other", "null", "absent"] = "same"
     refused: bool = False
     page_size: int | None = attrs.field(default=None, validator=_optional_count)
     pages: int | None = attrs.field(default=None, validator=_optional_count)
     oldest_first: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Check the words.
+
+        Raises:
+            ValueError: A setting has a value that its type does not list.
+        """
+        check_words(self)
