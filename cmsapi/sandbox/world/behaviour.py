@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -26,7 +26,9 @@ def check_words(settings: object) -> None:
             raise ValueError(f"`{name}` must be one of {', '.join(map(repr, get_args(kind)))}, got {value!r}")
 
 
-_types = functools.cache(get_type_hints)
+@functools.cache
+def _types(settings: type) -> dict[str, Any]:
+    return get_type_hints(settings)
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
