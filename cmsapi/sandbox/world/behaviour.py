@@ -5,9 +5,8 @@ Each setting has the default that the project documents, and alternatives that a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
@@ -15,20 +14,16 @@ SPELLINGS = frozenset({"lower", "trimmed", "nfc", "cut"})
 ItemId = Literal["absent", "null", "number"]
 
 
-def check_words(settings: object) -> None:
+def check_words(settings: Any) -> None:
     """Check that each setting whose type lists its values has one of them.
 
     Raises:
         ValueError: One has another value.
     """
-    for name, kind in _types(type(settings)).items():
-        if get_origin(kind) is Literal and (value := getattr(settings, name)) not in get_args(kind):
-            raise ValueError(f"`{name}` must be one of {', '.join(map(repr, get_args(kind)))}, got {value!r}")
-
-
-@functools.cache
-def _types(settings: type) -> dict[str, Any]:
-    return get_type_hints(settings)
+    for field in attrs.fields(attrs.resolve_types(type(settings))):
+        value, words = getattr(settings, field.name), get_args(field.type)
+        if get_origin(field.type) is Literal and value not in words:
+            raise ValueError(f"`{field.name}` must be one of {', '.join(map(repr, words))}, got {value!r}")
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
