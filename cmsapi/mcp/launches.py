@@ -44,7 +44,7 @@ class LaunchRun:
     _stream: cmsapi.BatchOutcomes[str, Any] = attrs.field(init=False)
     _task: asyncio.Task[None] = attrs.field(init=False)
 
-    def begin(self, batch: cmsapi.Batch, launch: Launch) -> asyncio.Task[None]:
+    def begin(self, batch: cmsapi.Batch, launch: Launch) -> None:
         """Launch the items in a task of their own: a call that is cancelled loses none that may be paid for.
 
         Args:
@@ -59,7 +59,6 @@ class LaunchRun:
 
         self._stream = batch.map(launch_one, list(self.items))
         self._task = asyncio.create_task(self._drain(batch))
-        return self._task
 
     async def _drain(self, batch: cmsapi.Batch) -> None:
         try:
@@ -71,6 +70,8 @@ class LaunchRun:
                     self.changed.set()
         except cmsapi.CMSError as error:
             self.failure = error
+        except Exception as error:  # a hook or a transport of the client, whose words may have secrets
+            self.failure = RuntimeError(type(error).__name__)
         finally:
             self.changed.set()
 
@@ -100,9 +101,10 @@ class LaunchRun:
                     total = len(self.items)
                     await report(total - self.unlaunched, total, f"{len(self.jobs)} of {total} have a job")
 
-    def cancel(self) -> None:
-        """Launch no more items; launched jobs go on."""
+    async def cancel(self) -> None:
+        """Launch no more items, and wait for the end; launched jobs go on, and the state remembers them."""
         self._task.cancel()
+        await asyncio.wait([self._task])
 
 
 class Launches:
@@ -117,17 +119,19 @@ class Launches:
         self._client = client
         self._max_credits = max_credits
         self._batch_name = f"assistant {datetime.now(UTC):%Y-%m-%d}"
-        self._spent = 0
-        self._active: dict[asyncio.Task[None], LaunchRun] = {}
+        self._runs: list[LaunchRun] = []
         # One call at a time compares its items with the credits that the bound still allows.
         self._one_call = asyncio.Lock()
-        #: The jobs of this server by their tokens, in the order of their launches.
-        self.jobs: dict[str, cmsapi.Job[Any]] = {}
+
+    @property
+    def jobs(self) -> dict[str, cmsapi.Job[Any]]:
+        """The jobs of this server by their tokens, in the order of their launches."""
+        return {job.token: job for run in self._runs for job in run.jobs.values()}
 
     @property
     def bound(self) -> SpendingBound:
         """The bound now; credits of launches that are being sent count as spent."""
-        spent = self._spent + sum(run.credits for run in self._active.values())
+        spent = sum(run.credits for run in self._runs)
         return SpendingBound(max_credits=self._max_credits, spent=spent, left=max(0, self._max_credits - spent))
 
     async def launch(self, kind: cmsapi.JobKind, items: Mapping[str, str], launch: Launch, report: Report) -> LaunchRun:
@@ -145,15 +149,13 @@ class Launches:
         async with self._one_call:
             await self._check_bound(kind, items)
             run = LaunchRun(items)
-            task = run.begin(self._client.jobs.batch(self._batch_name), launch)
-            self._active[task] = run
-            task.add_done_callback(self._ended)
+            run.begin(self._client.jobs.batch(self._batch_name), launch)
+            self._runs.append(run)
             try:
                 await run.wait_for_launches(report)
             except asyncio.CancelledError:
-                run.cancel()
+                await run.cancel()
                 raise
-        self.jobs |= {job.token: job for job in run.jobs.values()}
         return run
 
     async def known(self) -> set[str]:
@@ -171,7 +173,7 @@ class Launches:
         joins = kind is not cmsapi.JobKind.IDEA_SEARCH
         joined = {entry.target for entry in running if joins and entry.kind == kind}
         count = sum(key not in known and item not in joined for key, item in items.items())
-        left = self.bound.left - sum(run.unlaunched for run in self._active.values())
+        left = self.bound.left - sum(run.unlaunched for run in self._runs)
         if count > left:
             raise cmsapi.OutOfCreditsError(
                 f"This call would launch {count} jobs for up to {count} credits, and {max(0, left)} of the "
@@ -179,17 +181,7 @@ class Launches:
                 "launched or charged. Launch fewer items."
             )
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        run = self._active.pop(task)
-        self._spent += run.credits
-        self.jobs |= {job.token: job for job in run.jobs.values()}
-        if not task.cancelled() and (error := task.exception()) is not None:
-            run.failure = run.failure or RuntimeError(type(error).__name__)
-
     async def aclose(self) -> None:
         """Launch no more; launched jobs go on, and the state remembers them."""
-        tasks = list(self._active)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        for run in self._runs:
+            await run.cancel()

@@ -57,10 +57,11 @@ class WaitingTools:
         Jobs go on when the wait ends. Call it again with `unfinished_tokens` until none is left. Waiting in one call is
         cheaper than asking often.
         """
+        own = self.launches.jobs
         if tokens is None:
-            jobs = [job for token, job in self.launches.jobs.items() if token not in self._reported]
+            jobs = [job for token, job in own.items() if token not in self._reported]
         else:
-            jobs = [self.launches.jobs.get(token) or self.client.jobs.attach(token) for token in tokens]
+            jobs = [own.get(token) or self.client.jobs.attach(token) for token in tokens]
         if not jobs:
             then = "This server has no jobs without a result; list_jobs shows those of other programs."
             return Waited(jobs=[], unfinished_tokens=[], next=then)
