@@ -226,9 +226,15 @@ class Article(Answer):
     """Describe a generated article; the service does not show its text before it is applied."""
 
     content_id: str
-    generation_id: str
-    status: str = Field(description="queued, review, applied, discarded or failed.")
-    decision: str | None = Field(description="How it was decided; null while it waits for a decision.")
+    generation_id: Annotated[str, BeforeValidator(lambda shown: shown or "not shown")] = Field(
+        validation_alias=_inside("generation", "id")
+    )
+    status: _Word = Field(
+        validation_alias=_inside("generation", "status"), description="queued, review, applied, discarded or failed."
+    )
+    decision: Annotated[str | None, BeforeValidator(lambda decided: None if decided == "leave" else decided)] = Field(
+        description="How it was decided; null while it waits for a decision."
+    )
 
 
 class Reviews(Next):

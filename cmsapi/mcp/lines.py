@@ -27,21 +27,6 @@ def ideas_line(ideas: cmsapi.ContentIdeas, first: int = 0, count: int = FIRST_ID
     )
 
 
-def generation_name(review: cmsapi.GenerationReview) -> str:
-    """Return what names a generation in a tool; a service may not show its identifier."""
-    return review.generation.id or "not shown"
-
-
-def article_line(review: cmsapi.GenerationReview) -> Article:
-    """Return a generated article."""
-    return Article(
-        content_id=review.content_id,
-        generation_id=generation_name(review),
-        status=str(review.generation.status.value),
-        decision=review.decision if review.decision != "leave" else None,
-    )
-
-
 def job_line(job: cmsapi.Job[object], problem: BaseException | None = None) -> JobLine:
     """Return a job, with its result if it has one."""
     status = job.status
@@ -59,6 +44,6 @@ def job_line(job: cmsapi.Job[object], problem: BaseException | None = None) -> J
         expected_end=status.eta,
         keyword=KeywordLine.model_validate(result) if isinstance(result, cmsapi.Keyword) else None,
         ideas=ideas_line(result) if isinstance(result, cmsapi.ContentIdeas) else None,
-        article=article_line(result) if isinstance(result, cmsapi.GenerationReview) else None,
+        article=Article.model_validate(result) if isinstance(result, cmsapi.GenerationReview) else None,
         problem=None if problem is None else f"{told(problem)} {money(problem, 'launches')}",
     )

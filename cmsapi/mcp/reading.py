@@ -11,6 +11,7 @@ import cmsapi
 from cmsapi.extras import needs
 from cmsapi.mcp.answers import (
     Account,
+    Article,
     ContentDocument,
     ContentLine,
     Contents,
@@ -31,7 +32,7 @@ from cmsapi.mcp.answers import (
     Workspaces,
 )
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import article_line, content_document, ideas_line
+from cmsapi.mcp.lines import content_document, ideas_line
 
 with needs("mcp"):
     from pydantic import Field
@@ -203,7 +204,7 @@ class ReadingTools:
 
         It knows articles that were launched with the state of this server; get_content shows the others.
         """
-        articles = [article_line(review) for review in await self.client.jobs.reviews()]
+        articles = [Article.model_validate(review) for review in await self.client.jobs.reviews()]
         if not articles:
             then = "No article waits for a decision."
         elif self.launches.bound.max_credits:

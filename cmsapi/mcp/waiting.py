@@ -10,9 +10,9 @@ import attrs
 
 import cmsapi
 from cmsapi.extras import needs
-from cmsapi.mcp.answers import ContentLine, Decided, JobLine, Waited
+from cmsapi.mcp.answers import Article, ContentLine, Decided, JobLine, Waited
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import article_line, generation_name, job_line
+from cmsapi.mcp.lines import job_line
 from cmsapi.mcp.reading import ContentId, Id
 
 with needs("mcp"):
@@ -125,7 +125,7 @@ class WaitingTools:
         already = review.phase is cmsapi.Phase.SUCCEEDED
         content = await review.confirm()
         return Decided(
-            article=article_line(review),
+            article=Article.model_validate(review),
             content=ContentLine.model_validate(content),
             previous_title=None if already else before.title,
             previous_html=None if already else before.html,
@@ -138,14 +138,15 @@ class WaitingTools:
         """
         review = await self._review(content_id, generation_id)
         await review.cancel()
-        return Decided(article=article_line(review), content=None, previous_title=None, previous_html=None)
+        return Decided(article=Article.model_validate(review), content=None, previous_title=None, previous_html=None)
 
     async def _review(self, content_id: str, generation_id: str) -> cmsapi.GenerationReview:
         """Return the review of a generation, and refuse to decide on another one than the person has seen."""
         review = await self._find(content_id)
-        if generation_name(review) != generation_id:
+        newest = Article.model_validate(review).generation_id
+        if newest != generation_id:
             raise ToolError(
-                f"The newest generation of this content is {generation_name(review)}, not {generation_id}. Nothing was "
+                f"The newest generation of this content is {newest}, not {generation_id}. Nothing was "
                 "decided, and no credit was spent. Show the person the newest one, and decide on it."
             )
         return review
