@@ -23,11 +23,11 @@ def list_contents(call: Call) -> Document:
     """List the contents of a workspace in short form, filtered by assignee, score and status."""
     contents = call.store.of_workspace(call.store.contents, call.workspace().id)
     query = call.query
-    if assignees := query.texts("assignedToId"):
-        contents = [content for content in contents if content.assigned_to_id in assignees]
-    if statuses := query.texts("contentStatusId") + query.texts("contentStatusId[]"):
+    if (assignee := query["assignedToId"]) is not None:
+        contents = [content for content in contents if content.assigned_to_id == assignee]
+    if statuses := query["contentStatusId"]:
         contents = [content for content in contents if content.content_status_id in statuses]
-    exact, least, most = (query.integer(f"contentScore{part}") for part in ("", "[gte]", "[lte]"))
+    exact, least, most = (query[f"contentScore{part}"] for part in ("", "[gte]", "[lte]"))
     if (exact, least, most) != (None, None, None):
         contents = [
             content

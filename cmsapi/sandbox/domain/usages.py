@@ -6,7 +6,6 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.messages.resources import show
-from cmsapi.sandbox.world.billing import TYPES
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ def list_credit_usages(call: Call) -> Document:
     behaviour, books = call.world.behaviour, call.world.books
     if books.refused:
         raise Refusal(403, "usages are refused")
-    usages = call.store.usages[call.query.choice("type", TYPES)]
-    if text := call.query.text("q"):
+    usages = call.store.usages[call.query["type"]]
+    if text := call.query["q"]:
         wanted = text.casefold()
         usages = [usage for usage in usages if wanted in usage.keyword.casefold()]
     if len(behaviour.stamps_ahead) > 1:

@@ -11,14 +11,10 @@ from cmsapi.sandbox.world.history import Identified
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.messages.query import Query
     from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.records import User, Workspace
     from cmsapi.sandbox.world.store import InWorkspace, Store
     from cmsapi.sandbox.world.world import World
-
-DEFAULT_LIMIT = 25
-LARGEST_LIMIT = 100
 
 _Item = TypeVar("_Item")
 _Record = TypeVar("_Record", bound="InWorkspace")
@@ -32,7 +28,7 @@ class Call:
         world: State of the service.
         user: Owner of the API key.
         params: Path parameters, decoded.
-        query: Query parameters.
+        query: Query parameters by their names, as they are described; None for one that is absent.
         body: Parsed and validated body; empty if the operation takes none.
         operation: Name of the operation.
     """
@@ -40,12 +36,12 @@ class Call:
     __slots__ = ("_reading", "body", "operation", "params", "query", "target_id", "user", "world")
 
     def __init__(
-        self, world: World, user: User, params: dict[str, str], query: Query, body: Document, operation: str
+        self, world: World, user: User, params: dict[str, str], query: Document, body: Document, operation: str
     ) -> None:
         self.world: World = world
         self.user: User = user
         self.params: dict[str, str] = params
-        self.query: Query = query
+        self.query: Document = query
         self.body: Document = body
         self.operation: str = operation
         self.target_id: str | None = None
@@ -128,8 +124,7 @@ class Call:
             last: Number of the last page; None for as many as there are.
         """
         behaviour, total = self.world.behaviour, len(items)
-        page = self.query.integer("page", minimum=1) or 1
-        limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
+        page, limit = self.query["page"], self.query["limit"]
         limit = limit if largest is None else min(limit, largest)
         start, endless = (page - 1) * limit, self.operation in behaviour.endless_lists
         end = start + limit if endless and total else min(start + limit, total)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from cmsapi.sandbox.interface import docs, openapi, requests, routes as operations
+from cmsapi.sandbox.interface import docs, openapi, parameters, requests, routes as operations
 from cmsapi.sandbox.interface.routes import Route
 from cmsapi.sandbox.messages import answers, bodies
 from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.messages.call import Call
-from cmsapi.sandbox.messages.query import Query
 from cmsapi.sandbox.service import limits
 from cmsapi.sandbox.service.ledger import Entry, Ledger
 from cmsapi.sandbox.world.clock import date_header
@@ -165,7 +164,7 @@ class Service:
             name = route.name
             self._check_role(key, name)
             body = _parse_body(route, request)
-            query = Query(request.query, behaviour.malformed_query)
+            query = parameters.read_query(request.query, route.query, behaviour.malformed_query)
             call = Call(self.world, key.user, params, query, body, name)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:

@@ -121,14 +121,6 @@ async def test_unknown_paths_and_resources_are_not_found(call: Caller, path: str
     assert (answer.status, answer.code) == (404, "not_found")
 
 
-async def test_paths_beyond_number_are_found() -> None:
-    """The router finds a path after any number of others."""
-    call = Caller(Sandbox(limits=Limits.unlimited()))
-    for number in range(20_001):
-        await call("GET", f"/v1/keywords/{number}")
-    assert (await call("GET", "/v1/me")).status == 200
-
-
 async def test_another_method_of_a_known_path_is_not_found(box: Sandbox, call: Caller) -> None:
     """Another method is a 404, because section 7 has no 405; it counts, and its message lists the methods."""
     for number, method in enumerate(("PUT", "HEAD", "OPTIONS"), start=1):
