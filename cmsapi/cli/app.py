@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cmsapi._version import __version__
 from cmsapi.cli.commands.analyze import analyze
-from cmsapi.cli.commands.brand_voices import brand_voices
 from cmsapi.cli.commands.contents import contents
 from cmsapi.cli.commands.credits import credits  # noqa: A004  the name of the command
 from cmsapi.cli.commands.demo import demo
@@ -14,7 +13,7 @@ from cmsapi.cli.commands.generate import generate
 from cmsapi.cli.commands.ideas import ideas
 from cmsapi.cli.commands.jobs import jobs
 from cmsapi.cli.commands.keywords import keywords
-from cmsapi.cli.commands.knowledge_documents import knowledge_documents
+from cmsapi.cli.commands.lists import brand_voices, knowledge_documents, users, workspaces
 from cmsapi.cli.commands.mcp import mcp
 from cmsapi.cli.commands.me import me
 from cmsapi.cli.commands.pages import pages
@@ -22,8 +21,6 @@ from cmsapi.cli.commands.prompts import prompts
 from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.schema import schema
 from cmsapi.cli.commands.top import top
-from cmsapi.cli.commands.users import users
-from cmsapi.cli.commands.workspaces import workspaces
 from cmsapi.cli.terminal.bash_words import CompletedApp
 
 app: CompletedApp = CompletedApp(

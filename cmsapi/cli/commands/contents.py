@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias, cast
 
 from cyclopts import App, Parameter
-from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.support.arguments import read_file
 from cmsapi.cli.support.completing import ContentId, PageId, WorkspaceId, offer_files
 from cmsapi.cli.support.connecting import State, connect, connect_with_journal
+from cmsapi.cli.support.listing import Limit, print_all
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide, find_review, review_interactively
 from cmsapi.cli.support.times import read_due
 from cmsapi.cli.terminal.asking import Yes, confirmed
@@ -22,8 +22,6 @@ from cmsapi.cli.terminal.output import (
     Output,
     print_fields,
     print_json,
-    print_list,
-    print_message,
 )
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
@@ -57,7 +55,7 @@ async def list_contents(
     min_score: int | None = None,
     max_score: int | None = None,
     assigned_to_id: str | None = None,
-    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
+    limit: Limit = 100,
     output: Output = TABLE,
 ) -> None:
     """List contents; one request per hundred.
@@ -69,24 +67,18 @@ async def list_contents(
         assigned_to_id: Only contents assigned to this user.
         limit: The largest number of contents to list.
     """
-    found: list[cmsapi.ContentSummary] = []
-    total = None
-    async with connect() as client:
-        pages = client.contents.list(
+    await print_all(
+        lambda client: client.contents.list(
             workspace_id,
             content_score_min=min_score,
             content_score_max=max_score,
             assigned_to_id=assigned_to_id,
             limit=min(limit, 100),
-        ).pages()
-        async for page in pages:
-            found += page
-            total = page.total
-            if len(found) >= limit:
-                break
-    print_list(found[:limit], _COLUMNS, output, cmsapi.to_dict)
-    if total is not None and total > limit:
-        print_message(f"{limit} of {total:,}; --limit {total} shows all.")
+        ),
+        _COLUMNS,
+        output,
+        limit,
+    )
 
 
 @contents.command(name="show")

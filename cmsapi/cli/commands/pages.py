@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import App, Parameter
-from cyclopts.validators import Number
+from cyclopts import App
 
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, PageIds, Urls
 from cmsapi.cli.support.completing import PageId, WorkspaceId
 from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.listing import Limit, print_all
 from cmsapi.cli.support.repeating import for_each
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit
@@ -41,7 +39,7 @@ _COLUMNS: Columns[cmsapi.WebPage] = {
 async def list_pages(
     workspace_id: WorkspaceId,
     *,
-    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
+    limit: Limit = 100,
     output: Output = TABLE,
 ) -> None:
     """List the pages of a workspace; one request per hundred.
@@ -50,17 +48,7 @@ async def list_pages(
         workspace_id: The workspace.
         limit: The largest number of pages to list.
     """
-    found: list[cmsapi.WebPage] = []
-    total = None
-    async with connect() as client:
-        async for page in client.pages.list(workspace_id, limit=min(limit, 100)).pages():
-            found += page
-            total = page.total
-            if len(found) >= limit:
-                break
-    print_list(found[:limit], _COLUMNS, output, cmsapi.to_dict)
-    if total is not None and total > limit:
-        print_message(f"{limit} of {total:,}; --limit {total} shows all.")
+    await print_all(lambda client: client.pages.list(workspace_id, limit=min(limit, 100)), _COLUMNS, output, limit)
 
 
 @pages.command(name="show")

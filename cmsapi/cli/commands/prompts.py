@@ -7,6 +7,7 @@ from cyclopts import App
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, PromptTexts
 from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.listing import print_all
 from cmsapi.cli.support.repeating import for_each
 from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list
 
@@ -27,9 +28,7 @@ async def list_prompts(keyword_id: str, *, output: Output = TABLE) -> None:
     Args:
         keyword_id: The keyword.
     """
-    async with connect() as client:
-        found = [prompt async for prompt in client.prompts.list(keyword_id)]
-    print_list(found, _COLUMNS, output, cmsapi.to_dict)
+    await print_all(lambda client: client.prompts.list(keyword_id), _COLUMNS, output)
 
 
 @prompts.command(name="add")
