@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import attrs
+from rich.console import Console
 from rich.table import Table
 
 import cmsapi
 from cmsapi.cli.fanouts.naive import INTERVAL, Traffic, run_naively
-from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, PipeConsole, Task, stderr_console
-from cmsapi.sandbox import Limits, Lognormal, Sandbox
+from cmsapi.cli.terminal.progress import ItemCount, LiveProgress, PipeConsole, stderr_console
+from cmsapi.sandbox import Entry, Limits, Lognormal, Sandbox
 
 R = TypeVar("R")
 
@@ -28,7 +28,6 @@ KEYWORDS_A_PAGE = 10
 SEARCHES = ("trail running", "running shoes", "marathon training", "running watch", "barefoot running")
 LIMIT_SECONDS = 60.0
 PER_HOUR = 1000
-_SOON = 15.0
 
 # Much shorter than at a real service, so that the demonstration takes half a minute.
 DURATIONS = {
@@ -37,18 +36,6 @@ DURATIONS = {
     "generation": Lognormal(6.0, 0.3),
 }
 
-# What launches, polls and reads the results of the jobs that are compared.
-OPERATIONS = frozenset(
-    {
-        "analyze_keyword",
-        "get_keyword",
-        "list_keywords",
-        "start_content_idea_search",
-        "get_content_idea_search",
-        "list_content_idea_searches",
-        "list_content_ideas",
-    }
-)
 # Requests that read the result of a job after its last poll.
 RESULTS = {"keyword_analysis": 0, "idea_search": 1}
 
@@ -72,6 +59,7 @@ class Report:
         searches: The searches that succeeded, with their ideas.
         score: The content score of the article before and after.
         credits: The balances before and after.
+        sent: The requests that the sandbox has seen for these analyses and searches.
         problems: Results that differ from the expected ones.
     """
 
@@ -79,6 +67,7 @@ class Report:
     searches: list[cmsapi.ContentIdeas]
     score: tuple[int | None, int | None]
     credits: tuple[cmsapi.Credits, cmsapi.Credits]
+    sent: Sequence[Entry]
     problems: list[str]
 
 
@@ -96,31 +85,27 @@ async def demo() -> int:
         console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
         live = LiveProgress(console, stays=True)
         async with live.running():
-            report = await _run_everything(client, live)
+            report = await _run_everything(client, sandbox, console, live)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
         screen = PipeConsole()
         screen.print(_table(report, sandbox, client.statistics, time.monotonic() - began))
-        screen.print("", _contrast(sandbox), sep="\n")
+        screen.print("", _contrast(report, sandbox), sep="\n")
         screen.print(f"\n{NEXT_STEPS}", markup=False, highlight=False)
     for problem in report.problems:
         console.print(f"[bold red]unexpected:[/] {problem}")
     return 1 if report.problems else 0
 
 
-async def _run_everything(client: cmsapi.Client, live: LiveProgress) -> Report:
+async def _run_everything(client: cmsapi.Client, sandbox: Sandbox, console: Console, live: LiveProgress) -> Report:
     problems: list[str] = []
-    before = (await client.me()).organization.credits
-    workspace = (await client.workspaces.list())[0]
-    count = PAGES * (1 + KEYWORDS_A_PAGE)
-    live.say(f"Importing {PAGES} pages with {KEYWORDS_A_PAGE} keywords each: {count} requests, at most 20 a second.")
-    pages, keywords = await _prepare(client, workspace.id, live)
-    fan_outs: list[Task] = []
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=not console.is_terminal)
 
     async def run(title: str, launch: Callable[[str], Awaitable[cmsapi.Job[R]]], items: Sequence[str]) -> list[R]:
         results: list[R] = []
         async with client.jobs.map(launch, items, in_flight=len(items)) as outcomes:
             live.add(title, outcomes)
-            fan_outs.append(outcomes)
             async for outcome in outcomes:
                 if outcome.error is None:
                     results.append(outcome.value)
@@ -131,44 +116,37 @@ async def _run_everything(client: cmsapi.Client, live: LiveProgress) -> Report:
     async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
         return await client.content_ideas.search(workspace.id, keyword)
 
-    live.say(
+    before = (await client.me()).organization.credits
+    workspace = (await client.workspaces.list())[0]
+    count = PAGES * (1 + KEYWORDS_A_PAGE)
+    say(f"Importing {PAGES} pages with {KEYWORDS_A_PAGE} keywords each: {count} requests, at most 20 a second.")
+    live.add("pages and keywords", made := ItemCount(count))
+    pages: list[str] = []
+    keywords: list[str] = []
+    for number in range(PAGES):
+        pages.append((await client.pages.create(workspace.id, f"https://shop.example/demo/{number}")).id)
+        made.done += 1
+        for position in range(KEYWORDS_A_PAGE):
+            keywords.append((await client.keywords.create(pages[-1], f"demo keyword {number}.{position}")).id)
+            made.done += 1
+    say(
         f"Launching {len(keywords)} analyses and {len(SEARCHES)} idea searches. The service takes about 6 s for each, "
-        "and shows an end only to a client that asks: the SDK polls each job when it may have ended.",
-        lambda: _describe_wait(fan_outs),
+        "and shows an end only to a client that asks: the SDK polls each job when it may have ended."
     )
+    begin = len(sandbox.ledger)
     async with asyncio.TaskGroup() as group:
-        ids = [keyword.id for keyword in keywords]
-        analyses = group.create_task(run("keyword analyses", client.keywords.analyze, ids))
+        analyses = group.create_task(run("keyword analyses", client.keywords.analyze, keywords))
         searches = group.create_task(run("idea searches", search, SEARCHES))
-    live.say("Generating an article, which waits for a decision, and applying it to its draft.")
-    score = await _write_article(client, workspace.id, pages[0].id, live, problems)
-    live.say("Deleting the pages again.")
+    sent = list(sandbox.ledger)[begin:]
+    say("Generating an article, which waits for a decision, and applying it to its draft.")
+    score = await _write_article(client, workspace.id, pages[0], live, problems)
+    say("Deleting the pages again.")
     live.add("pages deleted again", removed := ItemCount(len(pages)))
     for page in pages:
-        await client.pages.delete(page.id)
+        await client.pages.delete(page)
         removed.done += 1
     after = (await client.me()).organization.credits
-    return Report(analyses.result(), searches.result(), score, (before, after), problems)
-
-
-async def _prepare(
-    client: cmsapi.Client, workspace_id: str, live: LiveProgress
-) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
-    live.add("pages and keywords", made := ItemCount(PAGES * (1 + KEYWORDS_A_PAGE)))
-
-    async def page(number: int) -> tuple[cmsapi.WebPage, list[cmsapi.Keyword]]:
-        page = await client.pages.create(workspace_id, f"https://shop.example/demo/{number}")
-        made.done += 1
-
-        async def keyword(position: int) -> cmsapi.Keyword:
-            keyword = await client.keywords.create(page.id, f"demo keyword {number}.{position}")
-            made.done += 1
-            return keyword
-
-        return page, await asyncio.gather(*(keyword(position) for position in range(KEYWORDS_A_PAGE)))
-
-    created = await asyncio.gather(*(page(number) for number in range(PAGES)))
-    return [page for page, _ in created], [keyword for _, keywords in created for keyword in keywords]
+    return Report(analyses.result(), searches.result(), score, (before, after), sent, problems)
 
 
 async def _write_article(
@@ -188,18 +166,6 @@ async def _write_article(
     if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
         problems.append("the confirmed article is not in the draft")
     return draft.content_score, article.content_score
-
-
-def _describe_wait(tasks: Sequence[Task]) -> str:
-    """Say how many results there are, and when the next poll is."""
-    finished = sum(task.progress.finished for task in tasks)
-    total = sum(task.progress.total or 0 for task in tasks)
-    jobs = [row.job for task in tasks for row in task.rows(total) if row.job is not None]
-    polls = [at for job in jobs if (at := job.status.next_poll_at) is not None]
-    wait = (min(polls) - datetime.now(UTC)).total_seconds() if polls else 0.0
-    results = f"{finished} of {total} results are here." if finished else "Nothing is finished yet."
-    # A plan for later than that is likely to change before.
-    return f"{results} The next poll is in {wait:.0f} s." if 1 <= wait <= _SOON else results
 
 
 def _check(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> None:
@@ -245,14 +211,12 @@ def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seco
     return table
 
 
-def _contrast(sandbox: Sandbox) -> Table:
+def _contrast(report: Report, sandbox: Sandbox) -> Table:
     """Compare the requests for the analyses and searches with those of a naive loop for the same jobs."""
     jobs = [job for job in sandbox.jobs if job.kind in RESULTS]
     naive = run_naively([(job.duration, RESULTS[job.kind]) for job in jobs], Limits(per_hour=PER_HOUR))
-    sent = [entry for entry in sandbox.ledger if entry.operation in OPERATIONS]
-    refused = sum(entry.status == 429 for entry in sent)
-    # The first and the last request are a launch and the reading of a result.
-    ours = Traffic(len(sent), refused, sent[-1].at - sent[0].at)
+    refused = sum(entry.status == 429 for entry in report.sent)
+    ours = Traffic(len(report.sent), refused, report.sent[-1].at - report.sent[0].at)
     table = Table(
         f"the same {len(jobs)} jobs",
         "requests",

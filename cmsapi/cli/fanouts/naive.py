@@ -7,7 +7,6 @@ seconds after a 429. The limits are those of the sandbox, and the durations are 
 from __future__ import annotations
 
 import heapq
-import random
 from collections.abc import Sequence
 
 import attrs
@@ -16,8 +15,6 @@ from cmsapi.sandbox import Limits
 from cmsapi.sandbox.service.limits import SlidingWindow
 
 INTERVAL = 5.0
-# The longest time that a request takes on its way, so that requests do not arrive in lockstep.
-_LATENCY = 0.1
 
 
 @attrs.frozen
@@ -42,18 +39,17 @@ def run_naively(jobs: Sequence[tuple[float, int]], limits: Limits) -> Traffic:
         jobs: For each job the seconds from launch to end, and the requests that read its result after the last poll.
         limits: The limits of the key.
     """
-    rng, window = random.Random(0), SlidingWindow(limits)  # noqa: S311  no secret
+    window = SlidingWindow(limits)
     # When a job sends its next request, its place in `jobs`, when it ends, and the reads that its result still takes.
     queue: list[tuple[float, int, float | None, int]] = [
-        (rng.uniform(0.0, _LATENCY), place, None, results) for place, (_, results) in enumerate(jobs)
+        (0.0, place, None, results) for place, (_, results) in enumerate(jobs)
     ]
-    heapq.heapify(queue)
     requests = refused = 0
     at = 0.0
     while queue:
         at, place, end, results = heapq.heappop(queue)
         requests += 1
-        later = at + INTERVAL + rng.uniform(0.0, _LATENCY)
+        later = at + INTERVAL
         if window.wait(at) > 0.0:
             refused += 1
             heapq.heappush(queue, (later, place, end, results))
@@ -64,5 +60,5 @@ def run_naively(jobs: Sequence[tuple[float, int]], limits: Limits) -> Traffic:
         elif at < end:
             heapq.heappush(queue, (later, place, end, results))
         elif results:
-            heapq.heappush(queue, (at + rng.uniform(0.0, _LATENCY), place, end, results - 1))
+            heapq.heappush(queue, (at, place, end, results - 1))
     return Traffic(requests, refused, at)

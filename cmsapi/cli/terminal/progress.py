@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import textwrap
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -123,7 +122,6 @@ class LiveProgress:
         self._stays = stays
         self._hindrance = hindrance
         self._tasks: dict[str, Task] = {}
-        self._note: Callable[[], str] = str
         self._began = 0.0
         # The last line of each task in a pipe.
         self._printed: dict[str, str] = {}
@@ -136,17 +134,6 @@ class LiveProgress:
             task: The task.
         """
         self._tasks[title] = task
-
-    def say(self, text: str, more: Callable[[], str] = str) -> None:
-        """Say what happens at present.
-
-        Args:
-            text: One sentence.
-            more: Returns what changes meanwhile, for a terminal.
-        """
-        self._note = lambda: f"{text} {more()}".rstrip()
-        if not self._console.is_terminal:
-            self._print_line(text)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -204,11 +191,10 @@ class LiveProgress:
         width = max(20, self._console.width - 3)
         progresses = {title: task.progress for title, task in self._tasks.items()}
         parts: list[RenderableType] = [_bars(progresses, width, self._console)]
-        lines = [] if ended else textwrap.wrap(self._note(), width)
-        if line := totals(list(progresses.values()), _now() - self._began, width):
-            lines.insert(0, line)
+        lines = [totals(list(progresses.values()), _now() - self._began, width)]
         if not ended and (hindrance := self._hindrance()):
-            lines.insert(1, hindrance[:1].upper() + hindrance[1:])
+            lines.append(hindrance[:1].upper() + hindrance[1:])
+        lines = [line for line in lines if line]
         parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
         if not ended:
             room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES

@@ -94,19 +94,16 @@ async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert ours[2] < naive[2]
     assert "cmsapi analyze @ids.csv --dry-run" in table
     lines = shown.err.splitlines()
-    assert any(re.match(r"0:0\d  Importing 4 pages", line) for line in lines)
-    assert any(re.match(r"0:0\d  Launching 40 analyses", line) for line in lines)
+    assert any(line.startswith("Importing 4 pages") for line in lines)
+    assert any(line.startswith("Launching 40 analyses") for line in lines)
 
 
 @pytest.mark.slow
-async def test_the_demo_says_what_it_does_while_nothing_is_finished() -> None:
-    """In a terminal a sentence says what happens, and counts down to the next poll."""
+async def test_the_demo_says_what_it_does() -> None:
+    """In a terminal a sentence above the bars says what happens."""
     async with Sandbox() as box, terminal(box, "demo", columns=80) as shell:
         await shell.until("Importing 4 pages")
         await shell.until("Launching 40 analyses and 5 idea searches.")
-        await shell.until("Nothing is finished yet.")
-        # On a busy machine the first results may be there before a frame shows when the next poll is.
-        await shell.until(" The next poll is in ")
 
 
 @pytest.mark.slow

@@ -160,19 +160,6 @@ async def test_a_bar_without_colours_is_visible(done: int, bar: str) -> None:
     assert bar in text_of(console)
 
 
-async def test_a_sentence_says_what_happens() -> None:
-    """A pipe gets it at once, and a terminal shows it, with what changes, while it holds."""
-    pipe, terminal = Console(file=io.StringIO(), width=80), screen(80)
-    for console in (pipe, terminal):
-        live = LiveProgress(console)
-        async with live.running():
-            await asyncio.sleep(3)
-            live.say("Importing pages.", lambda: "Almost done.")
-            await asyncio.sleep(1)
-    assert text_of(pipe) == "0:03  Importing pages.\n"
-    assert "Importing pages. Almost done." in text_of(terminal)
-
-
 @pytest.mark.parametrize("width", [50, 60, 66, 80, 95, 127, 137])
 async def test_rows_fit_into_the_terminal(width: int, sandbox: Sandbox, client: cmsapi.Client) -> None:
     """No row is wider than the terminal less the room for ^C, and each name and identifier is whole."""
