@@ -491,7 +491,7 @@ async def test_the_first_launch_on_a_state_goes_alone(tmp_path: Path) -> None:
 async def test_a_first_launch_that_teaches_nothing_keeps_the_others_for_seconds(
     fault: Fault, waits: tuple[float, float], tmp_path: Path
 ) -> None:
-    """Books that cannot be read, and a first launch without an answer or refused, delay the next one by 10 s at most."""
+    """Books that cannot be read, and a first launch without an answer or refused, delay the next by 10 s at most."""
     sandbox = box(300.0, keywords=3, rules=[fault])
     async with client_of(sandbox, state=f"sqlite:///{tmp_path}/jobs.db") as client:
         launches = [asyncio.ensure_future(client.keywords.analyze(each)) for each in sandbox.keyword_ids]
