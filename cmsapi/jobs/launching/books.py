@@ -106,8 +106,8 @@ class Reading:
             return True
         return sum(abs(usage.amount) for usage in self.usages[:-1]) >= then - self.balance
 
-    def since(self, then: int) -> tuple[tuple[CreditUsage, ...], CreditUsage | None] | None:
-        """Return the newest usages, which add up to what left the balance since an earlier one, and the one before.
+    def since(self, then: int) -> tuple[tuple[CreditUsage, ...], tuple[CreditUsage, ...]] | None:
+        """Return the newest usages, which add up to what left the balance since an earlier one, and the two before.
 
         It is None where they do not add up to that exactly.
         """
@@ -116,9 +116,9 @@ class Reading:
         left = then - self.balance
         for place, usage in enumerate(self.usages):
             if left <= 0:
-                return (self.usages[:place], usage) if left == 0 else None
+                return (self.usages[:place], self.usages[place : place + 2]) if left == 0 else None
             left -= abs(usage.amount)
-        return (self.usages, None) if left == 0 and self.whole else None
+        return (self.usages, ()) if left == 0 and self.whole else None
 
     def may_charge(self, then: int, known: int, lost: str | None) -> bool:
         """Tell whether it may show a charge for a launch in doubt.
@@ -128,7 +128,7 @@ class Reading:
             known: How many launches the service has certainly taken since.
             lost: What was launched, as people call it; None where that is not known.
         """
-        usages, _ = self.since(then) or ((), None)
+        usages, _ = self.since(then) or ((), ())
         named = lost is not None and any(written(usage) == name_of(lost) for usage in usages)
         return named or self.balance is None or then - self.balance > known
 
@@ -282,7 +282,8 @@ class Books:
             await self._names(caller, each, most_names) if found[0] else [None] * len(each) for each in (taken, others)
         ]
         # The time of the first attempt says nothing of a later one.
-        launched_at = None if entry.served_at is None or sent_times(entry) > 1 else entry.served_at + _CLOCK
+        left_at = entry.served_at if sent_times(entry) < 2 else entry.facts.get("repeated_at")
+        launched_at = left_at + _CLOCK if isinstance(left_at, int | float) else None
         return Span(*found, before.left, sure_names, other_names, launched_at)
 
     def _left_after(self, entry: Entry, number: int | None) -> bool:

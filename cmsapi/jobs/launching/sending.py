@@ -303,15 +303,16 @@ class Sender:
             await launch.purpose.check()
         journal, entry, now = self._journal, launch.record.entry, asyncio.get_running_loop().time()
         pipeline, wall, settle = self._caller.pipeline, journal.wall(), launch.policy.settle
-        served_at, served = entry.served_at, pipeline.clock.at(now)
-        if served_at is None and served is not None:
-            served_at = served.timestamp()
+        served = pipeline.clock.at(now)
+        left_at = None if served is None else served.timestamp()
+        served_at = left_at if entry.served_at is None else entry.served_at
         timeout = pipeline.timeouts.request
         facts = {
             **entry.facts,
             "sent_at": wall,
             "settle": timeout + COMMITS if settle is None else settle,
             "sent": sent_times(entry) + 1,
+            **({"repeated_at": left_at} if sent_times(entry) else {}),
             **journal.balances.leaves(entry.kind),
         }
         await journal.write(launch.record, status=EntryStatus.SENDING, served_at=served_at, facts=facts)

@@ -24,8 +24,8 @@ class Span:
     """Hold what happened to one balance since it was read before a launch.
 
     Args:
-        usages: The usages since; they add up to the credits that left it.
-        before: The usage before those, None without one.
+        usages: The usages since, the newest first; they add up to the credits that left it.
+        older: The usages before those, the newest first; two at most.
         then: The balance before the launch.
         taken: How usages call the launches that the service has certainly taken since; None where that is not known.
         others: The same of launches that it may have taken since: in doubt, in flight, or of other processes.
@@ -33,7 +33,7 @@ class Span:
     """
 
     usages: Sequence[CreditUsage]
-    before: CreditUsage | None
+    older: Sequence[CreditUsage]
     then: int
     taken: Sequence[str | None] = ()
     others: Sequence[str | None] = ()
@@ -42,11 +42,6 @@ class Span:
     @property
     def imbalance(self) -> str | None:
         """Say why the usages are not those of the launches, one for one; None when they are."""
-        if self.before is not None and self.before.remaining_credits != self.then:
-            return f"usage {self.before.id} does not lead to the balance of {self.then} before the launch"
-        if self.before is not None and self.before.created_at.timestamp() > (self.launched_at or math.inf):
-            # Credits that were given back, or bought, hide what was charged since.
-            return f"usage {self.before.id} came after the launch, and is not needed to explain the balance"
         missing, spare = Counter(self.taken), Counter(self.others)
         for usage in self.usages:
             name = written(usage)
@@ -58,8 +53,29 @@ class Span:
                 spare[name] -= 1
             else:
                 return f"usage {usage.id} is that of no launch that is known here"
+        if (why := self._gap) is not None:
+            return why
         if unseen := (+missing).total():
             return f"{unseen} launches that the service has taken since then have no usage by their names"
+        return None
+
+    @property
+    def _gap(self) -> str | None:
+        """Say where other credits came or went between the usages, so that they hide what was charged; None nowhere."""
+        # Usages of one moment come in any order.
+        if sorted(usage.remaining_credits for usage in self.usages) != [
+            *range(self.then - len(self.usages), self.then)
+        ]:
+            return f"the usages do not lead one by one from the balance of {self.then} before the launch to that of now"
+        if not self.older:
+            return None
+        before = self.older[0]
+        if before.remaining_credits != self.then:
+            return f"usage {before.id} does not lead to the balance of {self.then} before the launch"
+        if any(usage.remaining_credits <= self.then for usage in self.older[1:]):
+            return f"usage {before.id} gave a credit back"
+        if before.created_at.timestamp() > (self.launched_at or math.inf):
+            return f"usage {before.id} came after the launch, and is not needed to explain the balance"
         return None
 
 
@@ -89,8 +105,7 @@ def judge(span: Span, lost: str | None, control: Control | None) -> Finding:
             return Finding.unknown(f"its credit was charged (usage {usage.id}), and no request tells which job it is")
     if control is None:
         return Finding.unknown("it was not seen yet that this service books such launches at once and by name")
-    near = span.usages if span.before is None else (*span.usages, span.before)
-    for usage in near:
+    for usage in (*span.usages, *span.older[:1]):
         if lost is None or may_be(usage, lost):
             return Finding.unknown(f"usage {usage.id} may be its own, and no request lists what was launched")
     if (why := span.imbalance) is not None:

@@ -35,7 +35,7 @@ nameless: Any = None
 def span(*keywords: str, taken: Sequence[str | None] = (), others: Sequence[str | None] = (), **changes: Any) -> Span:
     """Describe what happened since a balance of ten: usages, the newest first."""
     usages = tuple(usage(9 - place, keyword=keyword) for place, keyword in enumerate(reversed(keywords)))[::-1]
-    return attrs.evolve(Span(usages, BEFORE, 10, taken, others), **changes)
+    return attrs.evolve(Span(usages, (BEFORE,), 10, taken, others), **changes)
 
 
 # The verdict
@@ -45,7 +45,7 @@ def span(*keywords: str, taken: Sequence[str | None] = (), others: Sequence[str 
     ("given", "verdict"),
     [
         (span(), Verdict.ABSENT),
-        (span(before=None), Verdict.ABSENT),
+        (span(older=()), Verdict.ABSENT),
         (span("boots", taken=["boots"]), Verdict.ABSENT),
         (span("boots", others=["boots"]), Verdict.ABSENT),
         (span(others=["boots"]), Verdict.ABSENT),
@@ -63,11 +63,15 @@ def span(*keywords: str, taken: Sequence[str | None] = (), others: Sequence[str 
         (span("tents", taken=["tents"]), Verdict.UNKNOWN),
         (span("TENTS", taken=["TENTS"]), Verdict.UNKNOWN),
         (span("tents"), Verdict.UNKNOWN),
-        (span(before=usage(10)), Verdict.UNKNOWN),
+        (span(older=[usage(10)]), Verdict.UNKNOWN),
         # The balance went another way in between.
         (span(launched_at=NOW.timestamp()), Verdict.UNKNOWN),
         (span(launched_at=NOW.timestamp() + 1.0), Verdict.ABSENT),
-        (span(before=usage(11, keyword="boots")), Verdict.UNKNOWN),
+        (span(older=[usage(11, keyword="boots")]), Verdict.UNKNOWN),
+        # A credit came back with the newest usage, so that it may hide one that was charged before.
+        (span(older=[BEFORE, usage(11, keyword="caps")]), Verdict.ABSENT),
+        (span(older=[BEFORE, usage(9, keyword="caps")]), Verdict.UNKNOWN),
+        (span("boots", taken=["boots"], then=11), Verdict.UNKNOWN),
     ],
 )
 def test_what_the_books_tell(given: Span, verdict: Verdict) -> None:
@@ -100,7 +104,7 @@ def test_what_has_no_name_is_never_absent_beside_usages() -> None:
     """Any usage may be that of a launch of which it is not known how usages call it."""
     assert judge(span(), None, SEEN).verdict is Verdict.UNKNOWN
     assert judge(span("boots", taken=["boots"]), None, SEEN).verdict is Verdict.UNKNOWN
-    assert judge(span(before=None), None, SEEN).verdict is Verdict.ABSENT
+    assert judge(span(older=()), None, SEEN).verdict is Verdict.ABSENT
 
 
 def test_a_usage_of_several_credits_is_no_launch() -> None:
@@ -129,7 +133,7 @@ def test_reasons() -> None:
     missing = "1 launches that the service has taken since then have no usage by their names"
     assert judge(span(taken=["boots"]), "tents", SEEN).why == missing
     perhaps = "usage use_10 may be its own, and no request lists what was launched"
-    assert judge(span(before=usage(10)), "tents", SEEN).why == perhaps
+    assert judge(span(older=[usage(10)]), "tents", SEEN).why == perhaps
     of_nobody = attrs.evolve(usage(9, keyword="boots"), user=nameless)
     others = "usages stand under another user than before"
     assert judge(span(usages=(of_nobody,), taken=["boots"]), "tents", SEEN).why == others
@@ -192,16 +196,16 @@ def test_usages_that_do_not_add_up() -> None:
 
 @given(amounts=strategies.lists(strategies.integers(1, 3), max_size=6), left=strategies.integers(-1, 20))
 def test_usages_since_a_balance_add_up_to_what_left_it(amounts: list[int], left: int) -> None:
-    """What is found costs exactly what left the balance, and the usage before is the next older one."""
+    """What is found costs exactly what left the balance, and the usages before are the next older ones."""
     usages = tuple(usage(place, amount=amount) for place, amount in enumerate(amounts))
     found = Reading(1, 0.0, 0.0, 10, usages, whole=True).since(10 + left)
     sums = [sum(amounts[:count]) for count in range(len(amounts) + 1)]
     if found is None:
         assert left not in sums
     else:
-        since, before = found
+        since, older = found
         assert sum(each.amount for each in since) == left
-        assert (*since, *([] if before is None else [before])) == usages[: len(since) + 1]
+        assert (*since, *older) == usages[: len(since) + 2]
 
 
 @pytest.mark.parametrize(
@@ -514,7 +518,8 @@ async def test_books_are_learned_beside_a_usage_of_the_same_second(tmp_path: Pat
         await client.keywords.analyze(sandbox.keyword_ids[1])
         await asyncio.sleep(60.0)
         sandbox.add_fault(Fault(match="POST */analyze", drop=True))
-        assert await (await client.keywords.analyze(sandbox.keyword_ids[2]))
+        await (await client.keywords.analyze(sandbox.keyword_ids[2]))
+    assert sandbox.ledger.count(operation="analyze_keyword") == 4
 
 
 @pytest.mark.looptime

@@ -94,10 +94,11 @@ async def test_usages_that_are_refused(shown_after: float, status: int) -> None:
     assert not await paid_twice_untold(habits, "article", ["after"])
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_any_service(seed: int) -> None:
+# In 6012 a credit that came back after a repeat hid what the repeat was charged.
+@pytest.mark.parametrize("seed", [6012, *(f"unit {number}" for number in range(24))])
+def test_any_service(seed: object) -> None:
     """Of services with habits at random none is paid twice untold; `python -m tests.long.books` tries thousands."""
-    assert run(f"unit {seed}").twice == ()
+    assert run(seed).twice == ()
 
 
 @pytest.mark.parametrize(
