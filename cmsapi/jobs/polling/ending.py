@@ -74,11 +74,16 @@ def end_of(job: TrackedJob, observation: Observation, result: object) -> End | N
                 "shows whether its credit was given back; to try again, launch it again, which costs a credit.",
             )
         case Phase.SUPERSEDED:
+            other = observation.other_id
+            shown = (
+                f"has a newer {job.kind} ({other}) than {job.id}"
+                if job.history.seen
+                else f"shows {job.kind} {other} and never showed {job.id}: it is a newer one, or {job.id} by another id"
+            )
             return _without_result(
                 JobSupersededError,
                 job,
-                f"{job.target} has a newer {job.kind} ({observation.other_id}) than {job.id}. "
-                f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
+                f"{job.target} {shown}. client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows it.",
             )
     return None
 

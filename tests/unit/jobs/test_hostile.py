@@ -90,3 +90,16 @@ async def test_a_search_that_stays_pending_with_its_ideas() -> None:
         ideas = await (await client.content_ideas.search("wsp_1", "tents"))
     assert len(ideas) == hostile.IDEAS
     assert hostile.now() < 700.0
+
+
+async def test_a_generation_by_another_identifier() -> None:
+    """It may be a colleague's, so that it ends the job; the error says that it may be the same, and how to get it."""
+    service = hostile.RenamesGenerations()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        job = await client.contents.generate("cnt_1")
+        with pytest.raises(cmsapi.JobSupersededError, match="or job_0 by another id") as caught:
+            await job
+        assert "client.jobs.watch('generation', 'cnt_1') follows it" in str(caught.value)
+        review = await client.jobs.watch("generation", "cnt_1")
+    assert review.generation.id == "gen_job_0"
+    assert service.paid("cnt_1") == 1
