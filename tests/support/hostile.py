@@ -360,3 +360,19 @@ class RenamesGenerations(Service):
         if not shown:
             return super().generated(target)
         return answer(200, {"id": f"gen_{shown[-1].id}", "status": self.word(shown[-1].over, "review")})
+
+
+class FailsWithEffect(Service):
+    """Launch, answer 500 all the same, and show neither the launch nor its charge for 20 seconds."""
+
+    def after(self, request: Request, response: Response) -> Response:
+        return refusal(500, "internal_error") if request.method == "POST" else response
+
+    def visible(self, launch: Launch) -> bool:
+        return now() >= launch.at + 20.0
+
+    def balance(self, type_: str) -> int:
+        return 1000 - sum(TYPES[each.kind] == type_ and self.visible(each) for each in self.launches)
+
+    def listing(self, items: Sequence[object]) -> Response:
+        return super().listing([] if now() < 20.0 else items)

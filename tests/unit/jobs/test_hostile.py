@@ -103,3 +103,15 @@ async def test_a_generation_by_another_identifier() -> None:
         review = await client.jobs.watch("generation", "cnt_1")
     assert review.generation.id == "gen_job_0"
     assert service.paid("cnt_1") == 1
+
+
+async def test_a_launch_that_is_not_repeated_after_a_failure_with_effect() -> None:
+    """As the documentation advises: one attempt is paid once, and the service shows the job a minute later."""
+    service = hostile.FailsWithEffect()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        once = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
+        with pytest.raises(cmsapi.InternalServerError):
+            await once.keywords.analyze("kwd_1")
+        await asyncio.sleep(60)
+        assert (await client.keywords.get("kwd_1")).analysis_status is not None
+    assert service.paid("kwd_1") == 1
