@@ -7,12 +7,17 @@ field takes room in its context. A field reads the attribute of the model that h
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
+import cmsapi
 from cmsapi.extras import needs
+from cmsapi.mcp.wording import money, told
 
 with needs("mcp"):
     from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+
+# More ideas than this take much room in the context of an assistant.
+_FIRST_IDEAS = 20
 
 
 def _inside(field: str, part: str) -> AliasChoices:
@@ -156,6 +161,12 @@ class ContentDocument(ContentLine):
     )
     html: str | None = Field(description="Body as HTML without the markers of the editor; null if it was left out.")
 
+    @classmethod
+    def of(cls, content: cmsapi.Content, *, with_html: bool) -> Self:
+        """Describe a content of the SDK."""
+        html = (content.html_sanitized or content.html) if with_html else None
+        return cls.model_validate(content).model_copy(update={"html": html})
+
 
 class KeywordLine(Answer):
     """Describe a keyword."""
@@ -194,6 +205,17 @@ class Ideas(Answer):
     status: _Word | None = Field(description="pending, success or failed.")
     total: int = Field(description="Number of ideas that were found.")
     ideas: list[IdeaLine] = Field(description="The first of them; list_ideas gives the others.")
+
+    @classmethod
+    def of(cls, ideas: cmsapi.ContentIdeas, first: int = 0, count: int = _FIRST_IDEAS) -> Self:
+        """List some of the ideas that the SDK has."""
+        return cls(
+            search_id=ideas.search.id,
+            seed=ideas.search.keyword,
+            status=ideas.search.status,
+            total=len(ideas),
+            ideas=[IdeaLine.model_validate(idea) for idea in ideas.ideas[first : first + count]],
+        )
 
 
 class CreditUse(Answer):
@@ -284,6 +306,33 @@ class JobLine(Answer):
     article: Article | None = Field(None, description="Result of a generation.")
     problem: str | None = Field(None, description="Why there is no result, and what it means for credits.")
 
+    @classmethod
+    def of(cls, job: cmsapi.Job[object], problem: BaseException | None = None) -> Self:
+        """Describe a job of the SDK.
+
+        Args:
+            job: The job.
+            problem: Why it could not be waited for.
+        """
+        status = job.status
+        if job.done() and problem is None:
+            problem = job.exception()
+        result = job.result() if job.done() and problem is None else None
+        return cls(
+            kind=job.kind.value,
+            target=job.target,
+            name=job.name,
+            token=job.token,
+            state=status.phase.value,
+            done=status.done,
+            elapsed=round(status.elapsed),
+            expected_end=status.eta,
+            keyword=KeywordLine.model_validate(result) if isinstance(result, cmsapi.Keyword) else None,
+            ideas=Ideas.of(result) if isinstance(result, cmsapi.ContentIdeas) else None,
+            article=Article.model_validate(result) if isinstance(result, cmsapi.GenerationReview) else None,
+            problem=None if problem is None else f"{told(problem)} {money(problem, 'launches')}",
+        )
+
 
 class LaunchLine(Answer):
     """Describe what became of one item of a launch."""
@@ -298,7 +347,7 @@ class LaunchLine(Answer):
     problem: str | None
 
 
-class Launches(Next):
+class LaunchReport(Next):
     """Report a launch of several items."""
 
     items: list[LaunchLine]

@@ -9,7 +9,7 @@ import attrs
 
 import cmsapi
 from cmsapi.extras import needs
-from cmsapi.mcp.answers import Launches as LaunchesAnswer, LaunchLine, Plan
+from cmsapi.mcp.answers import LaunchLine, LaunchReport, Plan
 from cmsapi.mcp.launches import Launch, Launches, LaunchRun
 from cmsapi.mcp.reading import ContentId, Id, WorkspaceId
 from cmsapi.mcp.wording import money, told
@@ -88,7 +88,7 @@ class LaunchingTools:
         ],
         context: Context[Any, Any],
         run: Run = 1,
-    ) -> LaunchesAnswer:
+    ) -> LaunchReport:
         """Launch analyses of keywords. COSTS ONE CREDIT for each keyword, inside the spending bound.
 
         Plan first with plan_jobs. The answer comes when the jobs are launched; wait_for_jobs waits for the results,
@@ -107,7 +107,7 @@ class LaunchingTools:
         ],
         context: Context[Any, Any],
         run: Run = 1,
-    ) -> LaunchesAnswer:
+    ) -> LaunchReport:
         """Search content ideas for seed keywords. COSTS ONE CREDIT for each, inside the spending bound.
 
         Plan first with plan_jobs. The answer comes when the searches are launched; wait_for_jobs waits for the ideas.
@@ -129,7 +129,7 @@ class LaunchingTools:
         knowledge_base: Annotated[bool | None, Field(description="Whether to use the knowledge documents.")] = None,
         web_search: Annotated[bool | None, Field(description="Whether to search the web.")] = None,
         run: Run = 1,
-    ) -> LaunchesAnswer:
+    ) -> LaunchReport:
         """Generate an article for a draft. COSTS ONE AI-WRITING CREDIT, inside the spending bound.
 
         The keyword of the draft's page must be analysed. The draft stays as it is: the article waits in review until
@@ -163,12 +163,12 @@ class LaunchingTools:
         run: int,
         context: Context[Any, Any],
         prefix: str = "",
-    ) -> LaunchesAnswer:
+    ) -> LaunchReport:
         items = {_key(kind, prefix + item, run): item for item in given}
         running = await self.launches.launch(kind, items, launch, context.report_progress)
         lines = [_line(running, key, item) for key, item in items.items()]
         _check_any(running, lines)
-        return LaunchesAnswer(items=lines, credits_spent=running.credits, bound=self.launches.bound, next=_next(lines))
+        return LaunchReport(items=lines, credits_spent=running.credits, bound=self.launches.bound, next=_next(lines))
 
 
 def _key(kind: cmsapi.JobKind, item: str, run: int) -> str:

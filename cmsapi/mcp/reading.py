@@ -32,7 +32,6 @@ from cmsapi.mcp.answers import (
     Workspaces,
 )
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import content_document, ideas_line
 
 with needs("mcp"):
     from pydantic import Field
@@ -131,7 +130,7 @@ class ReadingTools:
 
         `generation` tells whether a generated article waits for a decision; its text shows only after it is applied.
         """
-        return content_document(await self.client.contents.get(content_id), with_html=with_html)
+        return ContentDocument.of(await self.client.contents.get(content_id), with_html=with_html)
 
     async def list_keywords(
         self,
@@ -171,7 +170,7 @@ class ReadingTools:
         """List the ideas of a search. Two requests, one more per hundred ideas, no credit."""
         search = await self.client.content_ideas.get(search_id)
         ideas = [idea async for idea in self.client.content_ideas.list(search_id)]
-        return ideas_line(cmsapi.ContentIdeas(search, tuple(ideas)), first, limit)
+        return Ideas.of(cmsapi.ContentIdeas(search, tuple(ideas)), first, limit)
 
     async def report_credits(
         self, days: Annotated[int, Field(ge=1, le=366, description="Number of days to report.")] = 30

@@ -9,9 +9,9 @@ from typing import Any
 import cmsapi
 from cmsapi.extras import needs
 from cmsapi.jobs.fanout.forecast import counted
+from cmsapi.mcp.answers import ContentDocument
 from cmsapi.mcp.launches import Launches
 from cmsapi.mcp.launching import LaunchingTools
-from cmsapi.mcp.lines import content_document
 from cmsapi.mcp.reading import ReadingTools
 from cmsapi.mcp.waiting import WaitingTools
 from cmsapi.mcp.wording import Effect, as_resource, as_tool, wrong_arguments
@@ -133,7 +133,7 @@ def _add_tools(server: MCPServer[Any], client: cmsapi.Client, launches: Launches
 def _add_resources(server: MCPServer[Any], client: cmsapi.Client) -> None:
     async def content(content_id: str) -> str:
         """Read a content with its body and its facts."""
-        return content_document(await client.contents.get(content_id), with_html=True).model_dump_json(indent=2)
+        return ContentDocument.of(await client.contents.get(content_id), with_html=True).model_dump_json(indent=2)
 
     async def content_html(content_id: str) -> str:
         """Read the body of a content, without the markers of the editor."""

@@ -12,7 +12,6 @@ import cmsapi
 from cmsapi.extras import needs
 from cmsapi.mcp.answers import Article, ContentLine, Decided, JobLine, Waited
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import job_line
 from cmsapi.mcp.reading import ContentId, Id
 
 with needs("mcp"):
@@ -66,7 +65,7 @@ class WaitingTools:
             then = "This server has no jobs without a result; list_jobs shows those of other programs."
             return Waited(jobs=[], unfinished_tokens=[], next=then)
         problems = await self._wait(jobs, seconds, context)
-        lines = [job_line(job, problems.get(job)) for job in jobs]
+        lines = [JobLine.of(job, problems.get(job)) for job in jobs]
         unfinished = [line.token for line in lines if not line.done]
         self._reported.update(line.token for line in lines if line.done)
         return Waited(jobs=lines, unfinished_tokens=unfinished, next=self._next(lines, unfinished))
