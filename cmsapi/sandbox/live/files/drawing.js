@@ -11,7 +11,7 @@ export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "class") made.className = value;
-    else made.setAttribute(name, value);
+    else if (value !== false) made.setAttribute(name, value === true ? "" : value);
   }
   made.append(...children);
   return made;

@@ -1,21 +1,13 @@
 // Draws the reference from /openapi.json and sends its requests. An API key is only in this script: never in an address,
 // a text of the page or a storage. Without this script the page is a table.
+import { $, element } from "./drawing.js";
+
 const EXAMPLES = "/_sandbox/examples";
 const OWN = "own";
 
-const main = document.getElementById("operations");
+const main = $("operations");
 let description = null;
 let examples = { keys: {}, values: {} };
-
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") made.className = value;
-    else if (value !== false) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children);
-  return made;
-}
 
 // Shows text in backticks as code.
 function prose(text) {
@@ -102,8 +94,8 @@ function curl(method, address, body, open) {
 }
 
 function key() {
-  const chosen = document.getElementById("who").value;
-  return chosen === OWN ? document.getElementById("own").value.trim() : examples.keys[chosen] ?? "";
+  const chosen = $("who").value;
+  return chosen === OWN ? $("own").value.trim() : examples.keys[chosen] ?? "";
 }
 
 async function send(method, address, body, open, place) {
@@ -229,7 +221,7 @@ function keyBar() {
 }
 
 function openTarget() {
-  const details = document.getElementById(location.hash.slice(1));
+  const details = $(location.hash.slice(1));
   if (details?.tagName === "DETAILS") {
     details.open = true;
     details.scrollIntoView();
@@ -243,7 +235,7 @@ async function begin() {
     description = await answer.json();
   } catch {
     // Keep the table.
-    document.getElementById("lost").hidden = false;
+    $("lost").hidden = false;
     return;
   }
   try {
