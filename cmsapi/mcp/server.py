@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 import cmsapi
@@ -14,13 +14,14 @@ from cmsapi.mcp.launches import Launches
 from cmsapi.mcp.launching import LaunchingTools
 from cmsapi.mcp.reading import ReadingTools
 from cmsapi.mcp.waiting import WaitingTools
-from cmsapi.mcp.wording import Effect, as_resource, as_tool, wrong_arguments
+from cmsapi.mcp.wording import Effect, money, told, wrong_arguments
 
 with needs("mcp"):
+    from mcp.server.lowlevel.helper_types import ReadResourceContents
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
-    from pydantic import ValidationError
+    from pydantic import AnyUrl, ValidationError
 
 _ABOUT = (
     "The Content Marketing Service: workspaces with contents, pages and keywords. Analyses, idea searches and "
@@ -42,7 +43,12 @@ _SANDBOX = "It is a sandbox on this machine: nothing is real, and no real credit
 
 
 class _Server(MCPServer[Any]):
-    """Report wrong arguments of tools in the words of the SDK."""
+    """Tell errors in the words of the SDK, those of tools with what they mean for money."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        #: What each tool may do.
+        self.effects: dict[str, Effect] = {}
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -55,8 +61,31 @@ class _Server(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(wrong_arguments(error.__cause__)) from None
+            match error.__cause__:
+                case ValidationError() as wrong:
+                    raise ToolError(wrong_arguments(wrong)) from None
+                case cmsapi.CMSError() as failed:
+                    about_money = money(failed, self.effects[name])
+                    text = f"Error executing tool {name}: {told(failed)}\nMoney: {about_money}"
+                    raise ToolError(text) from failed
+            raise
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource by its address.
+
+        Raises:
+            ResourceError: There is no such resource, or it could not be read.
+        """
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceError as error:
+            match error.__cause__:
+                case cmsapi.NotFoundError() as missing:
+                    raise ResourceNotFoundError(told(missing)) from missing
+                case cmsapi.CMSError() as failed:
+                    raise ResourceError(told(failed)) from failed
             raise
 
 
@@ -92,7 +121,7 @@ def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool =
     return server
 
 
-def _add_tools(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
+def _add_tools(server: _Server, client: cmsapi.Client, launches: Launches) -> None:
     reading, launching = ReadingTools(client, launches), LaunchingTools(client, launches)
     waiting = WaitingTools(client, launches)
     tools: dict[Effect, tuple[Callable[..., Awaitable[Any]], ...]] = {
@@ -127,7 +156,8 @@ def _add_tools(server: MCPServer[Any], client: cmsapi.Client, launches: Launches
         )
         for call in calls:
             title = call.__name__.replace("_", " ").capitalize()
-            server.add_tool(as_tool(call, effect), title=title, annotations=hints, structured_output=True)
+            server.effects[call.__name__] = effect
+            server.add_tool(call, title=title, annotations=hints, structured_output=True)
 
 
 def _add_resources(server: MCPServer[Any], client: cmsapi.Client) -> None:
@@ -145,4 +175,4 @@ def _add_resources(server: MCPServer[Any], client: cmsapi.Client) -> None:
         ("cmsapi://contents/{content_id}/html", content_html, "text/html", "Body of a content"),
     )
     for address, read, mime_type, title in templates:
-        server.resource(address, title=title, mime_type=mime_type, description=read.__doc__)(as_resource(read))
+        server.resource(address, title=title, mime_type=mime_type, description=read.__doc__)(read)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Awaitable, Callable
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal
 
 import cmsapi
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.extras import needs
 
 with needs("mcp"):
-    from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from pydantic import ValidationError
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 #: What a tool may do to the account.
 Effect = Literal["reads", "launches", "decides"]
@@ -112,40 +106,3 @@ def money(error: BaseException, effect: Effect) -> str:
             return "The credit of this job was spent when it was launched."
         case _:
             return "Nothing was charged for it."
-
-
-def as_tool(call: Callable[P, Awaitable[T]], effect: Effect) -> Callable[P, Awaitable[T]]:
-    """Return a tool that raises errors of the SDK as errors of the tool.
-
-    Args:
-        call: Does the work.
-        effect: What it may do.
-    """
-
-    @functools.wraps(call)
-    async def tool(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await call(*args, **kwargs)
-        except cmsapi.CMSError as error:
-            raise ToolError(f"{told(error)}\nMoney: {money(error, effect)}") from error
-
-    return tool
-
-
-def as_resource(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return a resource that raises errors of the SDK as errors of the resource.
-
-    Args:
-        call: Reads it.
-    """
-
-    @functools.wraps(call)
-    async def resource(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await call(*args, **kwargs)
-        except cmsapi.NotFoundError as error:
-            raise ResourceNotFoundError(told(error)) from error
-        except cmsapi.CMSError as error:
-            raise ResourceError(told(error)) from error
-
-    return resource
