@@ -11,6 +11,8 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from cmsapi.sandbox.world.refusal import Refusal
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,24 +29,31 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def host_refusal(headers: Mapping[str, str]) -> str | None:
-    """Return the reason to hide the page from a request by its `Host`; None if the request may read it."""
+def check_host(headers: Mapping[str, str]) -> None:
+    """Check that a request may read the page.
+
+    Raises:
+        Refusal: 403: its `Host` is another machine's name.
+    """
     try:
         host = urlsplit(f"//{headers.get('Host', '')}").hostname
     except ValueError:
         host = None
-    return None if is_loopback(host) else "Host: must be localhost or a loopback address"
+    if not is_loopback(host):
+        raise Refusal(403, "Host: must be localhost or a loopback address")
 
 
-def request_refusal(method: str, headers: Mapping[str, str]) -> str | None:
-    """Return the reason to refuse a request that does not come from the page; None if it may come from there."""
-    if refusal := host_refusal(headers):
-        return refusal
+def check_request(method: str, headers: Mapping[str, str]) -> None:
+    """Check that a request may come from the page.
+
+    Raises:
+        Refusal: 403: it does not come from there.
+    """
+    check_host(headers)
     if headers.get("Origin", own := f"http://{headers['Host']}") != own:
-        return "Origin: must be the page itself"
+        raise Refusal(403, "Origin: must be the page itself")
     if headers.get("Sec-Fetch-Site") not in _OWN_SITES:
-        return "Sec-Fetch-Site: must be the page itself"
+        raise Refusal(403, "Sec-Fetch-Site: must be the page itself")
     # A form of a foreign site cannot send JSON, and a script there needs a preflight request, which fails.
     if method == "POST" and headers.get("Content-Type") != "application/json":
-        return "Content-Type: must be application/json"
-    return None
+        raise Refusal(403, "Content-Type: must be application/json")

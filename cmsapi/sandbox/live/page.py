@@ -81,7 +81,7 @@ class LivePage:
         try:
             answer = await self._answer(method, name, query, headers, body)
         except Refusal as refusal:
-            answer = answers.error(refusal.status, refusal.message, refusal.headers)
+            answer = answers.error(refusal.status, refusal.message)
         answer.headers.update(docs.BROWSER_HEADERS)
         return answer
 
@@ -91,11 +91,9 @@ class LivePage:
         if not self._on_loopback:
             raise Refusal(404, "the live page exists only on loopback addresses")
         if method == "GET" and name == "live.html":
-            if refusal := guard.host_refusal(headers):
-                raise Refusal(403, refusal)
+            guard.check_host(headers)
             return await self._file(name)
-        if refusal := guard.request_refusal(method, headers):
-            raise Refusal(403, refusal)
+        guard.check_request(method, headers)
         if method == "POST":
             buttons.press(self._controls, name, body)
             return answers.document(200, {})

@@ -76,9 +76,7 @@ class Call:
         Raises:
             Refusal: The record does not exist, or belongs to a workspace without the user.
         """
-        record = table.get(self.params[param])
-        if record is None or record.id in self.world.forgotten:
-            raise Refusal(404, f"{param}: no such resource")
+        record = self._known(table, param)
         self._check_membership(self.store.workspaces[record.workspace_id], param)
         return record
 
@@ -88,9 +86,7 @@ class Call:
         Raises:
             Refusal: The workspace does not exist, or the user is not a member.
         """
-        workspace = self.store.workspaces.get(self.params["workspaceId"])
-        if workspace is None or workspace.id in self.world.forgotten:
-            raise Refusal(404, "workspaceId: no such resource")
+        workspace = self._known(self.store.workspaces, "workspaceId")
         self._check_membership(workspace, "workspaceId")
         return workspace
 
@@ -144,6 +140,12 @@ class Call:
             more = (endless or start + limit < total) and (last is None or page < last)
             pagination["hasMore"] = more if behaviour.has_more == "told" else None
         return {"data": data, "pagination": pagination}
+
+    def _known(self, table: dict[str, _Item], param: str) -> _Item:
+        id_ = self.params[param]
+        if id_ not in table or id_ in self.world.forgotten:
+            raise Refusal(404, f"{param}: no such resource")
+        return table[id_]
 
     def _check_membership(self, workspace: Workspace, param: str) -> None:
         if self.user.id in workspace.member_ids:

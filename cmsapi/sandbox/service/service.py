@@ -168,7 +168,7 @@ class Service:
             call = Call(self.world, key.user, params, query, body, name)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:
-            answer = answers.error(refusal.status, refusal.message, refusal.headers)
+            answer = answers.error(refusal.status, refusal.message)
             if not behaviour.count_client_errors:
                 window.remove_last()
         answer.headers.update(window.headers(at))

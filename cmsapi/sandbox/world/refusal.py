@@ -9,11 +9,9 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error o
     Args:
         status: HTTP status.
         message: Text for people; for a 422 it names the failing field.
-        headers: Headers beside the usual ones.
     """
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.headers: dict[str, str] = headers or {}
