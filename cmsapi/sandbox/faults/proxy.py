@@ -19,7 +19,7 @@ from cmsapi.sandbox.messages import answers
 from cmsapi.sandbox.messages.answers import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -65,8 +65,7 @@ class FaultProxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if (task := asyncio.current_task()) is not None:
-            self._open.add(task)
-            task.add_done_callback(self._open.discard)
+            self._keep(task)
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -83,12 +82,13 @@ class FaultProxy:
         await asyncio.sleep(self._injector.draw_latency())
         at = asyncio.get_running_loop().time()
         fault = self._injector.fault_for(method, target.partition("?")[0], at)
-        if fault is not None and fault.when == "before" and (fault.drop or fault.status is not None):
+        if fault is not None and fault.when == "before" and fault.replaces_answer:
             return await _write_faulty(writer, fault, b"")
+        forwarding = asyncio.create_task(self._forward(request, 0.0 if fault is None else fault.late or 0.0))
+        self._keep(forwarding)
         if fault is not None and fault.late is not None and fault.replaces_answer:
-            self._run(self._forward_late(request, fault.late))
             return await _write_faulty(writer, fault, b"")
-        answer = await (self._forward(request) if fault is None else self._forward_late(request, fault.late or 0.0))
+        answer = await forwarding
         await asyncio.sleep(self._injector.draw_latency())
         if fault is None:
             writer.write(answer)
@@ -96,16 +96,13 @@ class FaultProxy:
             return True
         return await _write_faulty(writer, fault, answer)
 
-    async def _forward_late(self, request: bytes, seconds: float) -> bytes:
-        await asyncio.sleep(seconds)
-        return await self._forward(request)
-
-    def _run(self, work: Coroutine[Any, Any, bytes]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a task when the proxy closes."""
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def _forward(self, request: bytes) -> bytes:
+    async def _forward(self, request: bytes, after: float) -> bytes:
+        await asyncio.sleep(after)
         reader, writer = await asyncio.open_connection(*self._upstream)
         try:
             writer.write(request)
