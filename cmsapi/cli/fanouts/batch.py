@@ -12,21 +12,6 @@ from cmsapi.cli.fanouts.options import RunOptions
 from cmsapi.cli.support.connecting import note_nothing_launched
 
 
-@attrs.frozen
-class BatchCounts:
-    """Count the items of a batch by their state.
-
-    Args:
-        launched: Items that were launched and charged.
-        uncertain: Items that may have been launched and charged.
-        results: Launched items that have a result.
-    """
-
-    launched: int
-    uncertain: int
-    results: int
-
-
 @attrs.define
 class BatchRun:
     """Hold a batch with its open launches, read before the run and again after it.
@@ -48,12 +33,15 @@ class BatchRun:
         """Keys of the items whose jobs are running or wait in review."""
         return frozenset(entry.item for entry in self.entries or () if entry.item)
 
-    def counts(self, items: Sequence[str], started: Collection[str]) -> BatchCounts | None:
-        """Count the items by their state; return None if the open launches could not be read.
+    def counts(self, items: Sequence[str], started: Collection[str]) -> tuple[int, int, int] | None:
+        """Count the items that are launched and paid, those that may be, and those with a result.
 
         Args:
             items: The items.
             started: The items that have a job; the batch has no entry for a job that it joined.
+
+        Returns:
+            The three counts; None if the open launches could not be read.
         """
         if self.entries is None:
             return None
@@ -63,11 +51,9 @@ class BatchRun:
         with_job = {entry.item for entry in self.entries if entry.token is not None} | {
             self.key(item) for item in started
         }
-        return BatchCounts(
-            launched=len(asked & (with_job | ended) - unknown),
-            uncertain=len(asked & (sending - with_job | unknown)),
-            results=len(asked & (ended - unknown - failed)),
-        )
+        launched = asked & (with_job | ended) - unknown
+        uncertain = asked & (sending - with_job | unknown)
+        return len(launched), len(uncertain), len(asked & (ended - unknown - failed))
 
     def missing(self, items: Sequence[str]) -> list[str]:
         """Return the items that have neither ended nor a running job: those that a run pays for."""

@@ -177,12 +177,13 @@ class FanOutResult(Generic[R]):
         running = "Launched jobs keep running at the service. " if self.interrupted or self.late else ""
         if (counts := batch_run.counts(self.items, self.started)) is None:
             return f"{running}To continue, and pay only for items that are not launched:"
-        rest = len(self.items) - counts.launched - counts.uncertain
-        uncertain = f"{counts.uncertain:,} perhaps launched, " if counts.uncertain else ""
+        launched, uncertain, results = counts
+        rest = len(self.items) - launched - uncertain
+        perhaps = f"{uncertain:,} perhaps launched, " if uncertain else ""
         bound = next_command.describe_rest(rest)
         return (
-            f"Batch of {counted(len(self.items), 'item')}: {counts.launched:,} launched and paid, {uncertain}"
-            f"{counts.results:,} with a result, {rest:,} still to launch. {running}"
+            f"Batch of {counted(len(self.items), 'item')}: {launched:,} launched and paid, {perhaps}"
+            f"{results:,} with a result, {rest:,} still to launch. {running}"
             + (f"To continue, and pay only for {bound}:" if rest else "To wait for the results, for no credit:")
         )
 
@@ -257,22 +258,21 @@ async def fan_out(
         return job
 
     result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
-    if batch_run is not None:
-        batch, key = batch_run.batch, batch_run.key
-        outcomes = batch.map(
-            launch_and_record, items, key=key, max_credits=options.max_credits, timeout=options.job_timeout
-        )
+    bound, timeout = options.max_credits, options.job_timeout
+    outcomes: cmsapi.Fanout[str, R] | cmsapi.BatchOutcomes[str, R]
+    if batch_run is None:
+        outcomes = client.jobs.map(launch_and_record, items, max_credits=bound, timeout=timeout)
+    else:
+        outcomes = batch_run.batch.map(launch_and_record, items, key=batch_run.key, max_credits=bound, timeout=timeout)
+    async with contextlib.aclosing(outcomes):
         await _collect(client, result, outcomes)
-        result.remaining = await _remaining(client, result, item_of)
-        return result
-    fanout = client.jobs.map(launch_and_record, items, max_credits=options.max_credits, timeout=options.job_timeout)
-    async with fanout:
-        await _collect(client, result, fanout)
     result.remaining = await _remaining(client, result, item_of)
-    result.running = {item_of.get(job, job.target): job for job in fanout.launched}
-    result.credits = fanout.progress.credits
-    # A search has its own identifier, which does not name its seed keyword.
-    result.uncertain = [item for item in await _sent(client, in_flight) if item not in result.running]
+    # A batch tells of its own jobs.
+    if isinstance(outcomes, cmsapi.Fanout):
+        result.running = {item_of.get(job, job.target): job for job in outcomes.launched}
+        result.credits = outcomes.progress.credits
+        # A search has its own identifier, which does not name its seed keyword.
+        result.uncertain = [item for item in await _sent(client, in_flight) if item not in result.running]
     return result
 
 

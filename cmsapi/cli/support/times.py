@@ -12,7 +12,6 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _EXAMPLES = "a duration such as 30d, 12h or 90m (units s, m, h, d, w)"
-_MOMENTS = f"{_EXAMPLES}, a date such as 2026-01-31, or a time with an offset such as 2026-01-31T12:00Z"
 
 
 def duration(text: str) -> timedelta | None:
@@ -37,15 +36,10 @@ def read_past(name: str, text: str) -> datetime:
     Raises:
         ArgumentError: The text is neither a duration nor a moment, or lies in the future.
     """
-    now = datetime.now(UTC)
-    try:
-        span = duration(text)
-        moment = _moment(text) if span is None else now - span
-    except (ValueError, OverflowError):
-        raise _refused(name, _MOMENTS, text) from None
+    moment = _read(name, text, -1)
     if not isinstance(moment, datetime):
         moment = datetime.combine(moment, time.min, UTC)
-    if moment > now:
+    if moment > datetime.now(UTC):
         raise ArgumentError(f"`{name}` must lie in the past, got {text}. Nothing was sent.", parameter=name)
     return moment
 
@@ -60,11 +54,8 @@ def read_due(name: str, text: str) -> date:
     Raises:
         ArgumentError: The text is neither a duration nor a moment.
     """
-    try:
-        span = duration(text)
-        return _moment(text) if span is None else datetime.now(UTC).replace(microsecond=0) + span
-    except (ValueError, OverflowError):
-        raise _refused(name, _MOMENTS, text) from None
+    moment = _read(name, text, 1)
+    return moment.replace(microsecond=0) if isinstance(moment, datetime) else moment
 
 
 def read_seconds(name: str, text: str) -> float:
@@ -90,20 +81,21 @@ def read_seconds(name: str, text: str) -> float:
     return seconds
 
 
-def _moment(text: str) -> date:
-    """Read a date, or a time with its offset.
-
-    Raises:
-        ValueError: The text is neither.
-    """
-    if len(text) == len("2026-01-31"):
-        return date.fromisoformat(text)
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(text)
+def _read(name: str, text: str, direction: int) -> date:
+    """Read a date, or a time with its offset; a duration counts from now in a direction."""
+    try:
+        if (span := duration(text)) is not None:
+            return datetime.now(UTC) + direction * span
+        if len(text) == len("2026-01-31"):
+            return date.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        unit = f" A number needs a unit: {text}d or {text}h." if text.strip().isdecimal() else ""
+        raise ArgumentError(
+            f"`{name}` must be {_EXAMPLES}, a date such as 2026-01-31, or a time with an offset such as "
+            f"2026-01-31T12:00Z, got {text!r}.{unit} Nothing was sent.",
+            parameter=name,
+        )
     return moment
-
-
-def _refused(name: str, expected: str, text: str) -> ArgumentError:
-    unit = f" A number needs a unit: {text}d or {text}h." if text.strip().isdecimal() else ""
-    return ArgumentError(f"`{name}` must be {expected}, got {text!r}.{unit} Nothing was sent.", parameter=name)
