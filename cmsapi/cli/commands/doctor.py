@@ -137,11 +137,9 @@ def _document(diagnosis: cmsapi.Diagnosis | None, error: str = "") -> dict[str, 
         "pausedFor": limit.paused_for if limit else None,
         "othersUse": limit.foreign if limit else None,
         "routes": [
-            {
-                "name": route.name,
-                "route": route.route,
+            plain(route)
+            | {
                 "provenance": route.provenance.name.lower(),
-                "listed": route.listed,
                 "candidates": [candidate.route for candidate in route.candidates],
                 "adopt": route.adopted,
             }

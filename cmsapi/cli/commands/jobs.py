@@ -10,6 +10,7 @@ from cyclopts import App
 from rich.console import Console
 
 import cmsapi
+from cmsapi.api.wire.shape import wire_name
 from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, wait_for_jobs
 from cmsapi.cli.fanouts.options import Timeout
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS, outcome_document
@@ -42,6 +43,8 @@ _BATCH_COLUMNS: Columns[cmsapi.BatchStatus] = {
     "last worked on": lambda batch: batch.worked_at,
     "unknown": lambda batch: batch.progress.unknown,
 }
+# Counts of a progress in the document of a batch.
+_COUNTS = ("total", "finished", "running", "waiting", "failed", "unknown", "credits", "requests", "seconds_left")
 _REVIEW_COLUMNS: Columns[cmsapi.GenerationReview] = {
     "id": lambda review: review.content_id,
     "generation": lambda review: review.generation.id,
@@ -196,20 +199,11 @@ def _entry_document(entry: cmsapi.OpenLaunch) -> dict[str, Any]:
 
 
 def _batch_document(batch: cmsapi.BatchStatus) -> dict[str, Any]:
-    progress = batch.progress
     times = {"beganAt": batch.began_at, "workedAt": batch.worked_at, "doneAt": batch.done_at}
     return {
         "name": batch.name,
         "state": batch_state(batch),
-        "total": progress.total,
-        "finished": progress.finished,
-        "running": progress.running,
-        "waiting": progress.waiting,
-        "failed": progress.failed,
-        "unknown": progress.unknown,
-        "credits": progress.credits,
-        "requests": progress.requests,
-        "secondsLeft": progress.seconds_left,
+        **{wire_name(name): getattr(batch.progress, name) for name in _COUNTS},
         "processes": batch.processes,
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import cmsapi
@@ -27,22 +26,13 @@ def _result(outcome: _Outcome) -> str:
             return type(outcome.error).__name__
 
 
-def _search_volume(outcome: _Outcome) -> int | None:
-    return outcome.value.search_volume if isinstance(outcome.value, cmsapi.Keyword) else None
-
-
-def _analysed(outcome: _Outcome) -> datetime | None:
-    value = outcome.value
-    return value.last_analyzed_at if isinstance(value, cmsapi.Keyword | cmsapi.Prompt) else None
-
-
 #: The columns, the most important first.
 OUTCOME_COLUMNS: Columns[_Outcome] = {
     "id": lambda outcome: outcome.item,
     "name": lambda outcome: outcome.job.name if outcome.job else None,
     "result": _result,
-    "search volume": _search_volume,
-    "analysed": _analysed,
+    "search volume": lambda outcome: getattr(outcome.value, "search_volume", None),
+    "analysed": lambda outcome: getattr(outcome.value, "last_analyzed_at", None),
     "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
 }
 
