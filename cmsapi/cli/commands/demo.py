@@ -83,7 +83,7 @@ async def demo() -> int:
         cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url) as client,
     ):
         console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
-        live = LiveProgress(console, stays=True)
+        live = LiveProgress(console)
         async with live.running():
             report = await _run_everything(client, sandbox, console, live)
         _check(report, sandbox, client.statistics, time.monotonic() - began)

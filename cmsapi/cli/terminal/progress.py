@@ -26,7 +26,6 @@ with needs("cli"):
     from rich.console import Console, Group, RenderableType
     from rich.constrain import Constrain
     from rich.live import Live
-    from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
@@ -113,13 +112,11 @@ class LiveProgress:
 
     Args:
         console: The console to print to.
-        stays: Whether the bars stay on the screen at the end; rows of jobs never do.
         hindrance: Says what all tasks wait for at present, in a few words; empty for nothing.
     """
 
-    def __init__(self, console: Console, *, stays: bool = False, hindrance: Callable[[], str] = str) -> None:
+    def __init__(self, console: Console, *, hindrance: Callable[[], str] = str) -> None:
         self._console = console
-        self._stays = stays
         self._hindrance = hindrance
         self._tasks: dict[str, Task] = {}
         self._began = 0.0
@@ -141,17 +138,14 @@ class LiveProgress:
         self._began = _now()
         if self._console.is_terminal:
             # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
-            with Live(self._draw(), console=self._console, auto_refresh=False, transient=not self._stays) as live:
+            with Live(self._draw(), console=self._console, auto_refresh=False, transient=True) as live:
                 async with _meanwhile(self._refresh(live)):
                     yield
-                live.update(self._draw(ended=True), refresh=True)
-            if self._stays:
-                return
         else:
             async with _meanwhile(self._print_now_and_then()):
                 yield
         # A short run without jobs is not worth a line.
-        if self._printed or self._stays or any(task.progress.requests for task in self._tasks.values()):
+        if self._printed or any(task.progress.requests for task in self._tasks.values()):
             self._print_lines()
 
     # Lines
@@ -186,19 +180,16 @@ class LiveProgress:
             await asyncio.sleep(_REFRESH_INTERVAL)
             live.update(self._draw(), refresh=True)
 
-    def _draw(self, *, ended: bool = False) -> Constrain:
+    def _draw(self) -> Constrain:
         # The terminal prints ^C in the last line. Without room for it the line breaks, and rich leaves the table.
         width = max(20, self._console.width - 3)
         progresses = {title: task.progress for title, task in self._tasks.items()}
         parts: list[RenderableType] = [_bars(progresses, width, self._console)]
-        lines = [totals(list(progresses.values()), _now() - self._began, width)]
-        if not ended and (hindrance := self._hindrance()):
-            lines.append(hindrance[:1].upper() + hindrance[1:])
-        lines = [line for line in lines if line]
-        parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
-        if not ended:
-            room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES
-            parts += self._rows(progresses, room) if room > 0 else []
+        hindrance = self._hindrance()
+        facts = [totals(list(progresses.values()), _now() - self._began, width), hindrance[:1].upper() + hindrance[1:]]
+        lines = [Text(fact, no_wrap=True, overflow="ellipsis") for fact in facts if fact]
+        room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES
+        parts += [*lines, *(self._rows(progresses, room) if room > 0 else [])]
         return Constrain(Group(*parts), width)
 
     def _rows(self, progresses: Mapping[str, Progress], room: int) -> list[RenderableType]:
@@ -242,21 +233,11 @@ def _bars(progresses: Mapping[str, Progress], width: int, console: Console) -> T
     return grid
 
 
-def _bar(completed: int, total: int, width: int, console: Console) -> RenderableType:
-    if console.no_color:
-        # That of rich shows what is left by a colour alone.
-        full, empty = ("━", "╌") if console.encoding.startswith("utf") else ("=", "-")
-        done = width * min(completed, total) // total
-        return Text(full * done + empty * (width - done))
-    # Colours of the terminal's own palette: those of rich make an empty bar look full on a light background.
-    return ProgressBar(
-        total=total,
-        completed=completed,
-        width=width,
-        style="bright_black",
-        complete_style="cyan",
-        finished_style="green",
-    )
+def _bar(completed: int, total: int, width: int, console: Console) -> Text:
+    # What is left has a sign of its own, because a terminal may have no colours. These are of its own palette.
+    full, empty = ("━", "╌") if console.encoding.startswith("utf") else ("=", "-")
+    done = width * min(completed, total) // total
+    return Text(full * done, "green" if completed >= total else "cyan").append(empty * (width - done), "bright_black")
 
 
 def _now() -> float:

@@ -184,17 +184,3 @@ async def test_what_has_no_room_is_counted(sandbox: Sandbox, client: cmsapi.Clie
     async with live.running():
         await asyncio.sleep(1)
     assert "and 4 more running" in text_of(console)
-
-
-async def test_bars_stay_without_rows(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """At the end only the bars are on the screen."""
-    jobs = [await client.keywords.analyze(sandbox.keyword_ids[0])]
-    console = screen(80)
-    live = LiveProgress(console, stays=True)
-    live.add("analyses", Jobs(jobs))
-    live.add("pages deleted", ItemCount(2, done=2))
-    async with live.running():
-        await asyncio.sleep(1)
-    last = text_of(console).rpartition("kwd_")[2]
-    assert "analyses" in last
-    assert "2 of 2 finished" in last
