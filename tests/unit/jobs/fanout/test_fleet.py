@@ -11,8 +11,11 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs import GenerationReview, Job
+from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault, Lognormal, Sandbox
+from cmsapi.state.entry import Entry
 from tests.support.jobs import box, client_of
+from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
 
@@ -322,16 +325,31 @@ async def test_a_batch_of_no_items_is_done() -> None:
     assert [counts(status) for status in called] == [(0,) * 7]
 
 
-async def test_counts_never_go_back_while_jobs_end(tmp_path: Path) -> None:
+class FarState(ProcessState):
+    """A state whose answers are on their way for half a second, in which jobs end."""
+
+    async def entries(self, scope: str) -> dict[str, Entry]:
+        """Return the open entries of half a second ago."""
+        found = await super().entries(scope)
+        await asyncio.sleep(0.5)
+        return found
+
+    async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
+        """Return the outcomes of half a second ago."""
+        found = await super().outcomes(scope, batch=batch, since=since)
+        await asyncio.sleep(0.5)
+        return found
+
+
+async def test_counts_never_go_back_while_jobs_end() -> None:
     """A reader for whom other processes end jobs between its two reads counts each of them once."""
-    sandbox = Sandbox(durations=Lognormal(20.0, 0.8), keywords=40)
-    state = f"sqlite:///{tmp_path}/state.db"
-    async with client_of(sandbox, state=state) as client, client_of(sandbox, state=state) as other:
+    accounts_of_loop().states["memory:"] = FarState()
+    sandbox = Sandbox(durations=Lognormal(20.0, 0.8), keywords=12)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
         running = asyncio.create_task(run(client, sandbox.keyword_ids))
         seen = [cmsapi.Progress()]
         while not running.done():
             seen.append((await other.jobs.batch("nightly").refresh()).progress)
-            await asyncio.sleep(0.01)
     paid = [progress.credits for progress in seen]
     assert paid == sorted(paid)
     ended = [progress.finished for progress in seen]
