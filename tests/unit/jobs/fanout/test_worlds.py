@@ -13,6 +13,7 @@ import pytest
 import cmsapi
 from cmsapi.message import Request
 from cmsapi.sandbox import Faults, Limits, Lognormal, Sandbox
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.looptime
 
@@ -21,6 +22,7 @@ MINUTE = Lognormal(60, 0.5)
 # Two requests for each of 60 analyses, and a third of the hour besides.
 SMALL = Limits(per_hour=200)
 REST = 2 * HOUR + 100.0
+SEEDS = range(examples(1))
 
 
 def sandbox(
@@ -49,7 +51,7 @@ async def last_result(client: cmsapi.Client, launch: Callable[[str], Any], items
 
 
 @pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_a_service_that_pauses_for_ten_minutes(seed: int, warm: bool) -> None:
     """Polls in vain do not use up what the results need."""
     box = sandbox(seed)
@@ -63,7 +65,7 @@ async def test_a_service_that_pauses_for_ten_minutes(seed: int, warm: bool) -> N
 
 
 @pytest.mark.parametrize("since", [0.0, 600.0, 2400.0, 5000.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_a_stranger_uses_a_third_of_the_hour(seed: int, since: float) -> None:
     """What another client will use of the hour meanwhile is not planned with."""
     box = sandbox(seed, durations=Lognormal(200, 0.6))
@@ -83,7 +85,7 @@ async def test_a_stranger_uses_a_third_of_the_hour(seed: int, since: float) -> N
 
 
 @pytest.mark.parametrize("factor", [0.25, 4.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_another_hour_of_the_day(seed: int, factor: float) -> None:
     """Jobs take much shorter or longer than the client has learned."""
     now = 1.0
@@ -96,7 +98,7 @@ async def test_another_hour_of_the_day(seed: int, factor: float) -> None:
 
 
 @pytest.mark.parametrize("factor", [1 / 6, 6.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_durations_that_jump_in_the_middle(seed: int, factor: float) -> None:
     """The second half of the jobs takes much shorter or longer than the first."""
     factors: Iterator[float] = iter([1.0] * 30 + [factor] * 30)
@@ -105,7 +107,7 @@ async def test_durations_that_jump_in_the_middle(seed: int, factor: float) -> No
         assert await last_result(client, client.keywords.analyze, box.keyword_ids[:60]) < HOUR / 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_two_kinds_at_once(seed: int) -> None:
     """A fan-out that begins while another one runs takes what that leaves, and both end in time."""
     box = sandbox(seed)
@@ -119,7 +121,7 @@ async def test_two_kinds_at_once(seed: int) -> None:
         assert await first < HOUR / 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_requests_that_come_back_launch_jobs_of_another_kind(seed: int) -> None:
     """A fan-out that finds the hour spent by another kind launches as soon as its requests come back."""
     box = sandbox(seed, keywords=95)
