@@ -157,7 +157,7 @@ async def test_the_hour_is_spent_to_the_last() -> None:
     """Four processes spend the thousand together, and wait for the first to come back without a refusal."""
     sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), MemoryState()
     fleet = [process(memory, 0.001) for _ in range(4)]
-    await asyncio.gather(*(each.saturate(sandbox, 20, 120.0) for each in fleet))
+    await asyncio.gather(*(each.saturate(sandbox, 20, 75.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
     assert min(each.answered for each in fleet) >= 200
 
@@ -368,12 +368,12 @@ async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float],
 
 
 async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
-    """A true lower limit is spent to the last and tried again only when the service has room: no 429 in two hours."""
+    """A true lower limit is spent to the last and tried again only when the service has room: no 429 in that time."""
     sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), MemoryState()
     fleet = [process(memory, 0.001) for _ in range(2)]
-    await asyncio.gather(*(each.saturate(sandbox, 10, 7250.0) for each in fleet))
+    await asyncio.gather(*(each.saturate(sandbox, 10, 3650.0) for each in fleet))
     assert sandbox.statistics.rate_limited == 0
-    assert len(sandbox.ledger) >= 290
+    assert len(sandbox.ledger) >= 190
 
 
 @pytest.mark.parametrize("away", [0.5, 3.0, 4.0, 9.0])

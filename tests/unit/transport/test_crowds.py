@@ -24,7 +24,7 @@ asyncio.run(main())
 
 
 @pytest.mark.looptime
-async def test_ten_thousand_calls_at_once() -> None:
+async def test_three_thousand_calls_at_once() -> None:
     """All are answered, at the rate of the key and without one refusal."""
     sandbox = Sandbox(limits=Limits(per_second=20, per_hour=100_000))
     async with cmsapi.Client(
@@ -33,22 +33,22 @@ async def test_ten_thousand_calls_at_once() -> None:
         transport=sandbox.transport,
         limits=cmsapi.RateLimits(per_hour=100_000),
     ) as client:
-        await asyncio.gather(*(client.me() for _ in range(10_000)))
+        await asyncio.gather(*(client.me() for _ in range(3_000)))
         # The first one goes alone, because it finds out how full the hour is.
-        assert asyncio.get_running_loop().time() == pytest.approx(500.0, abs=3.0)
-    assert len(sandbox.ledger) == 10_000
+        assert asyncio.get_running_loop().time() == pytest.approx(150.0, abs=3.0)
+    assert len(sandbox.ledger) == 3_000
     assert sandbox.statistics.rate_limited == 0
 
 
 @pytest.mark.looptime
-async def test_forty_thousand_cancellations() -> None:
+async def test_four_thousand_cancellations() -> None:
     """Calls that are cancelled while they wait for quota take nothing from those that stay."""
     sandbox = Sandbox()
     async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
         await client.me()
         # From now on the second is used up.
         await asyncio.gather(*(client.me() for _ in range(19)))
-        for _ in range(40):
+        for _ in range(4):
             calls = [asyncio.create_task(client.me()) for _ in range(1000)]
             await asyncio.sleep(0)
             for call in calls:

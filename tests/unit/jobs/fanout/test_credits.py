@@ -70,7 +70,7 @@ async def test_a_launch_that_the_policy_refuses_gives_its_credit_back() -> None:
 @pytest.mark.parametrize("shared", [False, True], ids=["in the client", "from another client"])
 async def test_a_job_that_is_joined_costs_nothing(shared: bool, tmp_path: Path) -> None:
     """Items whose jobs run already do not count towards `max_credits`: the bound is for what is launched now."""
-    sandbox = box(600.0)
+    sandbox = box(120.0)
     state = f"sqlite:///{tmp_path / 'state.db'}" if shared else "memory:"
     async with contextlib.AsyncExitStack() as clients:
         client = await clients.enter_async_context(client_of(sandbox, state=state))

@@ -120,7 +120,7 @@ async def test_a_batch_in_order_launches_no_further_ahead() -> None:
             outcomes = batch.map(launch, items, in_flight=3, ordered=True)
             assert [(await anext(outcomes)).item for _ in range(2)] == list(items[:2])
             taking = asyncio.create_task(anext(outcomes))
-            await asyncio.sleep(2000)
+            await asyncio.sleep(300)
             # Room is given back with each outcome that is taken.
             assert len(sandbox.ledger.launches()) == 2 + 1 + 6
             sandbox.finish(items[2])

@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Fixed, Lognormal, Sandbox
+from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -65,7 +65,7 @@ async def test_requests_of_other_work_are_not_counted() -> None:
 
 async def test_pages_of_lists_that_show_many_jobs_are_counted() -> None:
     """Where polls become rare, one request shows many keywords, and it is counted once."""
-    sandbox = Sandbox(seed=1, keywords=300, durations=Lognormal(300.0, 0.6))
+    sandbox = Sandbox(seed=1, keywords=90, limits=Limits(per_hour=300), durations=Lognormal(300.0, 0.6))
     async with client_of(sandbox) as client:
         outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
         async for _ in outcomes:
@@ -77,16 +77,16 @@ async def test_pages_of_lists_that_show_many_jobs_are_counted() -> None:
 @pytest.mark.parametrize("in_flight", ["auto", 20])
 async def test_the_estimate_of_a_learned_fan_out_comes_true(in_flight: Any) -> None:
     """At a quarter and at half of the items, the rest takes about as long, and as many requests, as foretold."""
-    sandbox = Sandbox(seed=5, keywords=241, durations=Lognormal(60.0, 0.6))
+    sandbox = Sandbox(seed=5, keywords=121, durations=Lognormal(60.0, 0.6))
     loop = asyncio.get_running_loop()
     async with client_of(sandbox) as client:
-        async for _ in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:101]):
+        async for _ in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:51]):
             pass
         await asyncio.sleep(3700.0)
-        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[101:], in_flight=in_flight)
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[51:], in_flight=in_flight)
         told = []
         async for _ in outcomes:
-            if (now := outcomes.progress).finished in (35, 70):
+            if (now := outcomes.progress).finished in (18, 35):
                 assert now.seconds_left is not None
                 assert now.requests_planned is not None
                 assert now.seconds_left_range is not None

@@ -243,9 +243,9 @@ async def test_what_fits_is_launched_and_read() -> None:
 async def test_no_more_polls_wait_than_a_second_admits(items: Any) -> None:
     """When the hour is used up, polls are put off; they do not pile up in front of the limit."""
     sandbox = Sandbox(
-        keywords=120,
+        keywords=60,
         durations=MINUTE,
-        limits=Limits(per_second=20, per_hour=200),
+        limits=Limits(per_second=20, per_hour=100),
         behaviour=Behaviour(keyword_items=items),
     )
     async with client_of(sandbox) as client:
