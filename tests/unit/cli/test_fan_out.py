@@ -250,8 +250,8 @@ async def test_items_that_fail_alike_share_a_line(box: Sandbox, capsys: pytest.C
 
 @pytest.fixture
 async def slow_box(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sandbox]:
-    """A sandbox whose jobs take half an hour."""
-    async with Sandbox(durations=Fixed(1800)) as box:
+    """A sandbox whose jobs take ten minutes."""
+    async with Sandbox(durations=Fixed(600)) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
         yield box
@@ -265,10 +265,10 @@ async def test_items_out_of_time_are_left_to_another_command(
     quick, *slow = box.keyword_ids[:3]
     asyncio.get_running_loop().call_later(60, box.finish, quick)
 
-    assert await command("analyze", quick, *slow, "--timeout", "10m") == Exit.PARTLY
+    assert await command("analyze", quick, *slow, "--timeout", "3m") == Exit.PARTLY
 
     shown = capsys.readouterr().err
-    (line,) = [line for line in shown.splitlines() if "did not finish within 600 s of its launch" in line]
+    (line,) = [line for line in shown.splitlines() if "did not finish within 180 s of its launch" in line]
     assert all(item in line for item in slow)
     assert "wait again with a longer --timeout" in line
     assert "not launched" not in shown
@@ -281,7 +281,7 @@ async def test_a_batch_out_of_time_is_continued(slow_box: Sandbox, capsys: pytes
     """The command that a batch prints waits for the same jobs, for no credit."""
     box = slow_box
     ids = box.keyword_ids[:2]
-    assert await command("analyze", *ids, "--batch", "nightly", "--timeout", "600") == Exit.FAILED
+    assert await command("analyze", *ids, "--batch", "nightly", "--timeout", "180") == Exit.FAILED
     shown = capsys.readouterr().err
     assert "To launch failed items again" not in shown
     again = shown.partition("To wait for the results, for no credit:\n  cmsapi ")[2].splitlines()[0]

@@ -60,7 +60,7 @@ async def test_two_saturated_hours(latency: Any) -> None:
     sandbox = Sandbox(faults=Faults(latency=latency))
     loop = asyncio.get_running_loop()
     began = loop.time()
-    async with client_of(sandbox) as client, saturated(client, 200):
+    async with client_of(sandbox) as client, saturated(client, 60):
         await asyncio.sleep(7200)
     arrivals = [entry.at - began for entry in sandbox.ledger]
     assert sandbox.statistics.rate_limited == 0
