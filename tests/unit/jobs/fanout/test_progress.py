@@ -326,7 +326,7 @@ async def test_a_snapshot_costs_no_more_with_more_items() -> None:
 async def test_half_way_the_range_is_narrow_and_holds() -> None:
     """When half of the results are in hand, what is left is in the range, which is seldom much longer."""
     held, wide = 0, 0
-    for count in (40, 150):
+    for count in (30, 90):
         for durations in (Fixed(12), Fixed(60), Lognormal(15.0, 0.4), Lognormal(60.0, 0.6)):
             (early, late), left = await half_way(durations, count)
             # Results come to the second.

@@ -166,7 +166,7 @@ async def test_what_did_not_happen_is_sent_again(behaviour: dict[str, Any], how:
 async def test_what_did_not_happen_is_told_in_the_middle_of_a_fan_out(kind: str) -> None:
     """Launches that are charged while the balance and the usages are read leave no doubt about the lost ones."""
     rules = [Fault(match="POST *", drop=True, times=None, probability=0.3)]
-    sandbox = box(30.0, rules=rules, latency=(0.02, 0.2), limits=Limits.unlimited(), keywords=100)
+    sandbox = box(30.0, rules=rules, latency=(0.02, 0.2), limits=Limits.unlimited(), keywords=50)
     async with client_of(sandbox, limits=cmsapi.RateLimits.unlimited()) as client:
 
         async def search(number: int) -> cmsapi.Job[Any]:
@@ -175,8 +175,8 @@ async def test_what_did_not_happen_is_told_in_the_middle_of_a_fan_out(kind: str)
         async def analyse(number: int) -> cmsapi.Job[Any]:
             return await client.keywords.analyze(sandbox.keyword_ids[number])
 
-        outcomes = [each async for each in client.jobs.map(search if kind == "search" else analyse, range(100))]
-    assert len(outcomes) == 100
+        outcomes = [each async for each in client.jobs.map(search if kind == "search" else analyse, range(50))]
+    assert len(outcomes) == 50
     assert not [each for each in outcomes if isinstance(each.error, cmsapi.LaunchUnknownError)]
     assert len(sandbox.ledger.launches()) == sum(each.error is None for each in outcomes)
 

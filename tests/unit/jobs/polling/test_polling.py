@@ -361,7 +361,7 @@ async def test_lists_that_fail_lose_no_jobs(status: int, times: int | None) -> N
 @pytest.mark.parametrize("ignores_page", [False, True])
 async def test_lists_that_always_promise_more_do_not_use_up_the_hour(ignores_page: bool) -> None:
     """Where `hasMore` is never false, a list ends with the page that shows nothing new."""
-    sandbox = Sandbox(keywords=150, durations=MINUTE)
+    sandbox = Sandbox(keywords=100, limits=Limits(per_hour=600), durations=MINUTE)
     endless = Endless(sandbox, ignores_page)
     async with client_of(sandbox, transport=endless) as client:
         await analyse(client, sandbox.keyword_ids)
