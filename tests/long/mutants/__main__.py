@@ -20,8 +20,8 @@ import attrs
 from benchmarks.tables import Report, table
 
 HERE = Path(__file__).parents[3]
-_WINDOWS = ("ratelimit/test_sliding_windows",)
-_LIMITER = ("ratelimit/test_sliding_windows", "ratelimit/test_limiter", "ratelimit/test_priorities")
+_WINDOWS = ("ratelimit/test_sliding_windows", "ratelimit/test_model")
+_LIMITER = (*_WINDOWS, "ratelimit/test_limiter", "ratelimit/test_priorities")
 _LAUNCHES = (
     "jobs/kinds/test_evidence",
     "jobs/launching/test_launcher",
@@ -30,7 +30,7 @@ _LAUNCHES = (
 )
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
-    "transport/requests": ("transport/test_requests", "jobs/test_identifiers", "test_client"),
+    "transport/requests": ("jobs/test_identifiers", "test_client"),
     "transport/answers": (
         "transport/test_answer_rules",
         "transport/test_answers",
@@ -43,7 +43,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/foreign_usage": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_priorities"),
-    "ratelimit/shared_log": ("ratelimit/test_shared_log",),
+    "ratelimit/shared_log": ("ratelimit/test_shared_log", "ratelimit/test_shared_windows"),
     "jobs/planning/budget": ("jobs/planning/test_budget",),
     "jobs/planning/schedule": ("jobs/planning/test_schedule",),
     "jobs/planning/durations": ("jobs/planning/test_durations",),

@@ -70,19 +70,6 @@ async def test_two_saturated_hours(latency: Any) -> None:
     assert arrivals[999] <= (64.0 if latency is heavy_tail else 62.0)
 
 
-async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
-    """Where the hour is known, twenty requests leave at once."""
-    limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    permits = [await limiter.acquire() for _ in range(20)]
-    assert loop.time() == began
-    for permit in permits:
-        limiter.end(permit, "answered")
-    await limiter.acquire()
-    assert loop.time() == began + 1.0
-
-
 async def test_first_come_first_served_within_a_lane() -> None:
     """In one queue no call overtakes another."""
     limiter = RateLimiter(SlidingWindows(3, 1000, first_alone=False))
@@ -316,23 +303,6 @@ async def test_a_refused_wait_says_when_and_leaves_nothing() -> None:
     assert (limiter.queued, limiter.snapshot().in_flight) == (0, 0)
 
 
-async def test_patience_that_runs_out_in_the_queue_is_told_the_rest() -> None:
-    """A pause that comes after a call has queued makes it fail in time, with the seconds that are left by then."""
-    limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
-    loop = asyncio.get_running_loop()
-    limiter.end(await limiter.acquire(), "answered")
-    began = loop.time()
-    waiting = [asyncio.create_task(limiter.acquire(Priority.LAUNCH, max_wait=4.0)) for _ in range(2)]
-    await asyncio.sleep(0)
-    limiter.pause(30.0)
-    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    assert loop.time() == began + 4.0
-    for outcome in outcomes:
-        assert isinstance(outcome, errors.RateLimitWaitError)
-        assert outcome.available_in == pytest.approx(26.0)
-    assert limiter.queued == 0
-
-
 async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
     """Where something else times out, that is what is raised, however patient the call."""
 
@@ -422,16 +392,6 @@ async def test_after_a_restart_the_first_request_goes_alone() -> None:
     assert loop.time() > 3600
     # The one that asked.
     assert sandbox.statistics.rate_limited <= 1
-
-
-async def test_a_lower_limit_in_the_header_holds() -> None:
-    """Where the service allows less than the setting, the service's limit is kept."""
-    sandbox = Sandbox(limits=Limits(per_hour=50))
-    async with client_of(sandbox), client_of(sandbox) as client, saturated(client, 20):
-        await asyncio.sleep(3700)
-        assert client.rate_limit.limit == 50
-    assert sandbox.statistics.rate_limited == 0
-    assert len([entry for entry in sandbox.ledger if entry.at <= 3600]) == 50
 
 
 async def test_clients_of_one_account_share_the_limiter() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 import looptime
-import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -19,6 +18,7 @@ from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
+from tests.support.examples import examples
 
 PER_SECOND, PER_HOUR, RESERVE = 10, 24, 3
 RESERVE_OF_SECOND, PROBES = 1, 1
@@ -371,5 +371,5 @@ class LimiterMachine(RuleBasedStateMachine):
             self.loop.close()
 
 
-TestLimiter = pytest.mark.slow(LimiterMachine.TestCase)
-TestLimiter.settings = settings(max_examples=120, stateful_step_count=50, deadline=None)
+TestLimiter = LimiterMachine.TestCase
+TestLimiter.settings = settings(max_examples=examples(60), stateful_step_count=50, deadline=None)

@@ -24,7 +24,6 @@ from cmsapi.ratelimit.shared_log import (
     Taken,
     take,
 )
-from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 from cmsapi.state.store import State
 from tests.support.places import Place
 from tests.support.taking import taken
@@ -92,35 +91,6 @@ class Account:
         self.take(name)
 
 
-def test_a_second_has_twenty() -> None:
-    """Twenty permits are given, then none, until one window after the first answer."""
-    account = Account()
-    assert account.take("a", 30).granted == 20
-    account.now += 0.25
-    account.answer("a")
-    account.now += 0.25
-    assert account.take("a", 5).granted == 0
-    account.now += 0.74
-    refused = account.take("a", 5)
-    assert (refused.granted, round(refused.wait, 6)) == (0, 0.05)
-    account.now += refused.wait
-    assert account.take("a", 5).granted == 1
-
-
-def test_an_hour_has_a_thousand() -> None:
-    """A thousand permits are given within an hour; the wait is until the first of them comes back."""
-    account = Account()
-    began = account.now
-    for _ in range(50):
-        account.spend("a", 20)
-        account.now += 1.01
-    spent = account.take("a", 1)
-    assert (spent.granted, spent.log.windows.remaining) == (0, 0)
-    assert account.now + spent.wait == pytest.approx(began + HOUR)
-    account.now += spent.wait
-    assert account.take("a", 100).granted == 20
-
-
 def test_the_first_request_goes_alone() -> None:
     """As long as no answer was ever seen, one permit is out; the first answer opens the rest."""
     account = Account(known=False)
@@ -143,23 +113,6 @@ def test_an_unanswered_first_request() -> None:
     assert account.take("b", 20).granted == 1
 
 
-def test_no_limits() -> None:
-    """Without limits everything is given at once."""
-    account = Account(AccountLimits(per_second=None, per_hour=None), known=False)
-    assert account.take("a", 5000).granted == 5000
-
-
-def test_the_dead_leak_nothing() -> None:
-    """What a killed process held comes back after its life, the cap and one window, and not sooner."""
-    account = Account()
-    assert account.take("dead", 20).granted == 20
-    back = account.now + account.limits.process_timeout + IN_FLIGHT_CAP + 1.0
-    while not (given := account.take("alive", 20)).granted:
-        account.now += given.wait
-    assert back <= account.now <= back + 1.0
-    assert (given.granted, given.log.windows.outstanding) == (20, 20)
-
-
 def test_a_process_that_tells_its_rows_keeps_them() -> None:
     """A process that says now and then what it has out keeps it, however long that takes."""
     account = Account()
@@ -168,21 +121,6 @@ def test_a_process_that_tells_its_rows_keeps_them() -> None:
         account.now += account.limits.process_timeout / 2
         assert account.take("a").granted == 0
         assert account.take("b", 1).granted == 0
-
-
-def test_a_lost_reply_leaks_nothing() -> None:
-    """What a process was given but never heard of is free again once it tells its rows."""
-    account = Account()
-    assert account.take("a", 20).granted == 20
-    account.processes["a"].open = 0
-    assert account.take("a", 20).granted == 20
-
-
-def test_what_arrives_twice_counts_once() -> None:
-    """A take that is told again changes nothing."""
-    account = Account()
-    account.spend("a", 5)
-    assert account.take("a").log.windows.used == account.take("a").log.windows.used == 5
 
 
 def test_even_shares_while_others_wait() -> None:
@@ -233,29 +171,6 @@ def test_a_process_that_does_not_come_back_holds_no_other_up() -> None:
     assert account.take("a", 20).granted == 20
 
 
-def test_all_rest_when_told() -> None:
-    """A pause that one process was told of holds for all."""
-    account = Account()
-    account.take("a", pause=30.0)
-    account.now += 10.0
-    refused = account.take("b", 1)
-    assert (refused.granted, refused.wait) == (0, 20.0)
-    account.now += 20.0
-    assert account.take("b", 1).granted == 1
-
-
-def test_use_by_others_is_followed() -> None:
-    """What the headers say beyond the processes' own use is taken off the hour, and ages out."""
-    account = Account()
-    account.spend("a", 10)
-    given = account.take("a", quota=Quota(1000, 500, 1800.0), taken_at=account.now)
-    assert given.log.windows.foreign_usage.count == 490
-    account.now += 1801.5
-    assert account.take("b").log.windows.foreign_usage.count == 489
-    account.now += HOUR
-    assert account.take("b").log.windows.remaining == 1000
-
-
 def test_requests_of_other_processes_are_not_foreign() -> None:
     """An answer counts the requests of all processes, also those that landed while it was on its way."""
     account = Account()
@@ -267,13 +182,6 @@ def test_requests_of_other_processes_are_not_foreign() -> None:
     account.answer("slow")
     given = account.take("slow", quota=Quota(1000, 949, 3600.0), taken_at=taken_at)
     assert given.log.windows.foreign_usage.count == 0
-
-
-def test_a_lower_limit_of_the_service() -> None:
-    """A limit in the headers that is below the setting is obeyed."""
-    account = Account()
-    account.take("a", quota=Quota(100, 90, 3600.0), taken_at=account.now)
-    assert account.take("b").log.windows.per_hour == 100
 
 
 def test_a_lost_log_begins_anew() -> None:
@@ -442,26 +350,6 @@ async def test_two_processes_share_one_second(place: Place, state: State, other:
     assert (refused.granted, refused.log.windows.outstanding, refused.log.windows.used) == (0, 3, 4)
     await place.pass_time(refused.wait + 0.01)
     assert (await taken(other, ACCOUNT, SMALL, Take(process="b", want=1))).granted == 1
-
-
-@pytest.mark.enable_socket
-async def test_accounts_do_not_meet(state: State) -> None:
-    """Another key has limits of its own."""
-    assert (await taken(state, ACCOUNT, SMALL, Take(process="a", want=1))).granted == 1
-    assert (await taken(state, "another", SMALL, Take(process="a", want=1))).granted == 1
-
-
-@pytest.mark.enable_socket
-async def test_the_hour_is_remembered(place: Place, state: State) -> None:
-    """A process that comes after all others have died finds the hour as they left it."""
-    await taken(state, ACCOUNT, SMALL, Take(process="a", landed=(0.5,) * 10, answered=True))
-    await state.aclose()
-    fresh = place.open()
-    spent = await taken(fresh, ACCOUNT, SMALL, Take(process="b", want=1))
-    assert (spent.granted, spent.log.windows.used) == (0, 10)
-    assert 0 < spent.wait < 1.6
-    await place.pass_time(spent.wait + 0.02)
-    assert (await taken(fresh, ACCOUNT, SMALL, Take(process="b", want=1))).granted == 1
 
 
 @pytest.mark.enable_socket

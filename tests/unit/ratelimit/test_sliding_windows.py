@@ -1,31 +1,17 @@
-"""The two windows against a server that counts by brute force, whatever the network does."""
+"""The two windows, rule by rule; `test_model` has them, and the limiter, in random histories."""
 
 from __future__ import annotations
 
 import gc
-import heapq
-import itertools
 import math
 import tracemalloc
-from collections.abc import Callable
-from typing import Any
 
-import attrs
 import pytest
-from hypothesis import example, given, settings, strategies as st
 
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
+from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
-
-ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
-
-
-def free(windows: SlidingWindows, now: float) -> float:
-    """Return how many requests the hour has for the background."""
-    windows.advance(now)
-    return windows.available(background=True)
 
 
 def taken(windows: SlidingWindows, now: float) -> Permit:
@@ -33,214 +19,6 @@ def taken(windows: SlidingWindows, now: float) -> Permit:
     permit = Permit()
     assert windows.take(permit, now)
     return permit
-
-
-@attrs.frozen(kw_only=True)
-class Fate:
-    """Say what becomes of one request.
-
-    Args:
-        pause: Seconds before it is wanted.
-        connecting: Seconds before its bytes may leave.
-        up: Seconds from then to its arrival.
-        down: Seconds from then until its answer, or until it is given up.
-        end: How it ends.
-        foreign: Requests of other programs that arrive when this one is wanted.
-    """
-
-    pause: float
-    connecting: float
-    up: float
-    down: float
-    end: str
-    foreign: int = 0
-
-
-class Server:
-    """Count arrivals by brute force.
-
-    Args:
-        per_hour: What its headers show.
-    """
-
-    def __init__(self, per_hour: int) -> None:
-        self.per_hour = per_hour
-        self.arrivals: list[float] = []
-        self.foreign: list[float] = []
-
-    def arrive(self, now: float) -> Quota:
-        self.arrivals.append(now)
-        counted = sorted(at for at in self.arrivals + self.foreign if at + 3600.0 > now)
-        remaining = max(0, self.per_hour - len(counted))
-        return Quota(self.per_hour, remaining, float(math.ceil(counted[0] + 3600.0 - now)))
-
-    def most_within(self, span: float) -> int:
-        """Return the most own arrivals in any half-open interval of a length."""
-        arrivals, most, first = sorted(self.arrivals), 0, 0
-        for last, at in enumerate(arrivals):
-            while arrivals[first] + span <= at:
-                first += 1
-            most = max(most, last - first + 1)
-        return most
-
-
-class World:
-    """Drive the windows with requests that meet their fates, in time of its own.
-
-    Args:
-        windows: The windows.
-        per_hour: What the service admits.
-        tick: Seconds between two readings of the client's clock that differ; 0 for a clock that is exact.
-    """
-
-    def __init__(self, windows: SlidingWindows, per_hour: int, tick: float = 0.0) -> None:
-        self.windows, self.server = windows, Server(per_hour)
-        self.now = 0.0
-        self.tick = tick
-        self.most_foreign = 0
-        self.held: list[float] = []
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = itertools.count()
-
-    def at(self, when: float, what: Callable[[], None]) -> None:
-        heapq.heappush(self._events, (when, next(self._order), what))
-
-    def run_until(self, when: float) -> None:
-        while self._events and self._events[0][0] <= when:
-            self.now, _, what = heapq.heappop(self._events)
-            what()
-            self.most_foreign = max(self.most_foreign, self.windows.foreign_usage.count)
-        self.now = max(self.now, when)
-
-    def finish(self) -> None:
-        while self._events:
-            self.run_until(self._events[0][0])
-
-    @property
-    def read(self) -> float:
-        """The time that the client reads."""
-        return math.floor(self.now / self.tick) * self.tick if self.tick else self.now
-
-    def acquire(self) -> Permit:
-        asked = self.now
-        while (when := self.windows.next_time(self.read)) > self.read:
-            if self.tick and when < math.inf:
-                when = math.ceil(when / self.tick) * self.tick
-            soonest = min(when, self._events[0][0] if self._events else math.inf)
-            assert soonest < math.inf, "the waiter would never wake"
-            assert soonest > self.now or self._events, "the timer would spin"
-            self.run_until(soonest)
-        self.held.append(self.now - asked)
-        return taken(self.windows, self.read)
-
-    def send(self, fate: Fate) -> None:
-        self.run_until(self.now + fate.pause)
-        for _ in range(fate.foreign):
-            self.server.foreign.append(self.now)
-        permit = self.acquire()
-        windows = self.windows
-
-        def depart() -> None:
-            permit.stage = "departed"
-            if fate.end == NEVER_ARRIVED:
-                self.at(self.now + fate.up + fate.down, lambda: windows.lost(permit, self.read))
-            else:
-                self.at(self.now + fate.up, arrive)
-
-        def arrive() -> None:
-            quota = self.server.arrive(self.now)
-            if fate.end == LOST_LATER:
-                self.at(self.now + fate.down, lambda: windows.lost(permit, self.read))
-            else:
-                self.at(self.now + fate.down, lambda: windows.answered(permit, self.read, quota))
-
-        if fate.end == UNSENT:
-            self.at(self.now + fate.connecting, lambda: windows.unsent(permit))
-        else:
-            self.at(self.now + fate.connecting, depart)
-
-
-def fates(*ends: str, foreign: int = 0) -> st.SearchStrategy[list[Fate]]:
-    """Draw the fates of a run."""
-    return st.lists(
-        st.builds(
-            Fate,
-            pause=st.sampled_from([0.0, 0.0, 0.0, 0.0, 0.01, 0.3, 1.0, 40.0, 1200.0, 3590.0, 3598.0]) | st.floats(0, 3),
-            connecting=st.sampled_from([0.0, 0.0, 0.0, 1.0, 9.0]),
-            up=st.sampled_from([0.0, 0.02, 0.2, 1.0, 6.0, 30.0]) | st.floats(0, 3),
-            down=st.sampled_from([0.0, 0.02, 0.2, 1.0, 5.0, 30.0]) | st.floats(0, 3),
-            end=st.sampled_from(ends),
-            foreign=st.integers(0, foreign),
-        ),
-        max_size=60,
-    )
-
-
-def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, tick: float = 0.0, **options: Any) -> World:
-    """Send all the requests of a run through small windows, and check the server's limits."""
-    world = World(SlidingWindows(per_second, per_hour, **options), per_hour, tick)
-    for fate in run:
-        world.send(fate)
-    world.finish()
-    assert world.server.most_within(1.0) <= per_second
-    assert world.server.most_within(3600.0) <= per_hour
-    assert world.windows.outstanding <= sum(fate.end != ANSWERED for fate in run)
-    world.now += LOST_FOR_GOOD
-    world.windows.next_time(world.now)
-    return world
-
-
-@settings(max_examples=150, deadline=None)
-@given(fates(ANSWERED), st.booleans())
-def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> None:
-    """However requests overtake each other, no second or hour sees one too many, and no foreign usage is suspected."""
-    world = drive(run, first_alone=first_alone)
-    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
-
-
-@settings(max_examples=150, deadline=None)
-@given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT))
-def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
-    """Requests that never arrived, were never sent or not answered keep the limits and block no call."""
-    world = drive(run)
-    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
-
-
-@settings(max_examples=150, deadline=None)
-@given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT), st.sampled_from([1 / 64, 0.001]))
-@example([Fate(pause=0.0155, connecting=0.0, up=0.0, down=0.0, end=ANSWERED)] * 6, 1 / 64)
-def test_a_clock_that_ticks_keeps_the_limits(run: list[Fate], tick: float) -> None:
-    """Where two events seem to be at one moment, a second that is longer by a tick of the clock is enough."""
-    world = drive(run, tick=tick, log=RequestLog(second=SECOND + tick))
-    assert (world.most_foreign, world.windows.outstanding) == (0, 0)
-
-
-@settings(max_examples=100, deadline=None)
-@given(fates(ANSWERED, ANSWERED, ANSWERED, LOST_LATER, UNSENT, foreign=3))
-def test_others_are_believed_only_as_far_as_proven(run: list[Fate]) -> None:
-    """Own requests stay inside the limits whatever others do, and no more others are assumed than there were."""
-    world = drive(run, per_hour=30)
-    assert world.most_foreign <= len(world.server.foreign)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 2)), max_size=40))
-def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> None:
-    """One after the other, answered at once: no request waits while both windows have room at the server."""
-    windows = SlidingWindows(5, 1000, first_alone=False)
-    answered: list[float] = []
-    now = 0.0
-    for burst, gap in calls:
-        for _ in range(burst):
-            inside = [at for at in answered if at + 1.0 > now]
-            assert (windows.next_time(now) <= now) == (len(inside) < 5)
-            if len(inside) < 5:
-                windows.answered(taken(windows, now), now)
-                answered.append(now)
-        now += gap
-
-
-# Single rules
 
 
 def spent(windows: SlidingWindows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
@@ -390,15 +168,6 @@ def test_more_was_sent_without_limits_than_the_limit_admits() -> None:
     assert windows.first_return(50.0) == HOUR - 50.0
 
 
-def test_unlimited_windows_hold_nothing_back() -> None:
-    """Without limits there is always a permit, also for a second first request."""
-    windows = SlidingWindows(None, None)
-    for _ in range(100):
-        assert windows.next_time(0.0) == 0.0
-        taken(windows, 0.0)
-    assert (windows.remaining, windows.expected_wait(10**6, 0.0)) == (math.inf, 0.0)
-
-
 # What was given up
 
 
@@ -429,16 +198,6 @@ def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
     # It is counted as of the time at which it landed, also without a call at that time.
     assert windows.returning(500.0, 12.0 + HOUR - 500.0) == 3
     assert windows.returning(500.0, 11.9 + HOUR - 500.0) == 2
-
-
-def test_without_an_answer_what_was_given_up_settles_all_the_same() -> None:
-    """When nothing else is ever sent, a request that was given up lands after two minutes."""
-    windows = SlidingWindows(20, 1000, first_alone=False)
-    windows.lost(taken(windows, 0.0), 30.0)
-    windows.next_time(30.0 + LOST_FOR_GOOD - 0.1)
-    assert windows.outstanding == 1
-    windows.next_time(30.0 + LOST_FOR_GOOD)
-    assert (windows.outstanding, windows.remaining) == (0, 999)
 
 
 def test_a_full_hour_that_was_given_up_comes_back() -> None:
@@ -593,60 +352,6 @@ def test_the_wait_while_only_an_answer_can_tell() -> None:
     assert unlimited.expected_wait(0, 0.0) == HOUR
 
 
-def test_windows_are_idle_when_nothing_is_left_of_them() -> None:
-    """Neither what is out nor what still counts for the hour may be forgotten."""
-    windows = SlidingWindows(10, 1000, first_alone=False)
-    assert windows.idle(0.0)
-    permit = taken(windows, 0.0)
-    assert not windows.idle(0.0)
-    windows.answered(permit, 0.0)
-    assert not windows.idle(HOUR - 1.0)
-    assert windows.idle(HOUR)
-    late = taken(windows, 2 * HOUR)
-    assert not windows.idle(3 * HOUR)
-    windows.unsent(late)
-    assert windows.idle(3 * HOUR)
-
-
-@pytest.mark.parametrize(("second", "hour"), [(5, None), (None, 7), (5, 7)])
-def test_limits_that_come_later_count_what_was_before(second: int | None, hour: int | None) -> None:
-    """Windows without a limit remember what they need when they get one."""
-    windows = SlidingWindows(None, None, first_alone=False)
-    windows.tighten(second, hour)
-    assert (windows.per_second, windows.per_hour) == (second or math.inf, hour or math.inf)
-    filled(windows, *[0.0] * min(second or 9, hour or 9))
-    assert not windows.take(Permit(), 0.5)
-    assert windows.take(Permit(), 1.5) is (hour is None or second is not None)
-    windows.tighten(100, 100)
-    assert (windows.per_second, windows.per_hour) == (second or 100, hour or 100)
-
-
-def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
-    """One more than ours is foreign usage; as many as ours, landed or in flight, is not."""
-    windows = filled(SlidingWindows(10, 100, first_alone=False), 0.0, 1.0)
-    permit, under_way = taken(windows, 2.0), taken(windows, 2.0)
-    windows.answered(permit, 2.0, Quota(100, 96, 3600.0))
-    assert windows.foreign_usage.count == 0
-    windows.answered(under_way, 3.0, Quota(100, 95, 3600.0))
-    assert windows.foreign_usage.count == 1
-    assert windows.remaining == 100 - 4 - 1
-
-
-def test_who_takes_sparingly_leaves_both_reserves() -> None:
-    """A tenth of the second and the reserve of the hour are there for the others, and only for them."""
-    windows = SlidingWindows(10, 1000, first_alone=False)
-    taken_sparingly = [windows.take(Permit(), 0.0, background=True) for _ in range(10)]
-    assert taken_sparingly == [True] * 9 + [False]
-    assert windows.next_time(0.0) == 0.0
-    assert windows.next_time(0.0, background=True) == math.inf
-    assert windows.take(Permit(), 0.0)
-    hour = SlidingWindows(10, 5, reserve=2, first_alone=False)
-    filled(hour, 0.0, 10.0, 20.0)
-    assert not hour.take(Permit(), 30.0, background=True)
-    assert (hour.next_time(30.0), hour.next_time(30.0, background=True)) == (30.0, HOUR)
-    assert hour.take(Permit(), 30.0)
-
-
 @pytest.mark.parametrize(("second", "hour"), [(10, 1000), (None, 1000), (10, None)])
 def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> None:
     """Until the first answer no other request goes, where there is any limit; its headers may tell of others."""
@@ -666,50 +371,6 @@ def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> N
 def test_a_reserve_is_less_than_all(hour: int | None, reserve: int | None, left: int) -> None:
     """One request of the hour remains for who takes in the background; without a limit nothing is reserved."""
     assert SlidingWindows(10, hour, reserve=reserve).reserve == left
-
-
-def test_a_second_that_is_larger_than_the_hour_is_remembered() -> None:
-    """Whichever limit is larger says how much has to be remembered."""
-    windows = filled(SlidingWindows(5, None, first_alone=False), *[0.0] * 5)
-    assert not windows.take(Permit(), 0.5)
-    assert windows.take(Permit(), 1.0)
-
-
-def test_what_is_free_and_what_comes_back() -> None:
-    """Who takes in the background finds what is left but for the reserve; each answer of an hour ago gives one back."""
-    windows = filled(SlidingWindows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
-    assert free(windows, 30.0) == 5
-    assert windows.first_return(30.0) == HOUR - 30.0
-    assert [windows.returning(30.0, HOUR - later) for later in (31.0, 30.0, 20.0, 10.0)] == [0, 1, 2, 3]
-    assert (free(windows, HOUR + 5.0), windows.first_return(HOUR + 5.0)) == (6, 5.0)
-    assert [windows.returning(HOUR + 5.0, within) for within in (4.0, 5.0, 15.0)] == [0, 1, 2]
-
-
-def test_what_no_answer_has_ended_comes_back_at_no_known_time() -> None:
-    """A request under way is used, and nothing returns before its answer; nor does anything without a limit."""
-    windows = SlidingWindows(10, 10, reserve=2, first_alone=False)
-    taken(windows, 0.0)
-    assert (free(windows, 0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
-    unlimited = filled(SlidingWindows(10, None, first_alone=False), 0.0)
-    assert (free(unlimited, 1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
-    assert unlimited.returning(1.0, 2 * HOUR) == 0
-
-
-def test_what_others_use_comes_back_too() -> None:
-    """The oldest when the headers say, and the rest an hour after they were seen."""
-    windows = SlidingWindows(20, 10, first_alone=False)
-    spent(windows, 1, 0.0, Quota(10, 2, 1800))
-    assert windows.foreign_usage.count == 7
-    assert [windows.returning(1.0, within) for within in (1700.0, 1801.0, HOUR)] == [0, 1, 8]
-
-
-def test_a_larger_reserve_is_kept_from_then_on() -> None:
-    """Of two reserves the larger one counts, as a share of what the hour admits."""
-    windows = SlidingWindows(10, 100, reserve=5, first_alone=False)
-    windows.tighten(None, 100, 20)
-    assert (windows.reserve, free(windows, 0.0)) == (20, 80)
-    windows.tighten(None, 100, 10)
-    assert windows.reserve == 20
 
 
 def test_a_second_leaves_one_permit_to_others_while_there_are_some() -> None:
