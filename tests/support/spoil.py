@@ -1,18 +1,15 @@
-"""Spoil the limits in a shared state behind its back: in a file, on a server, and both out of reach for a while."""
+"""Spoil the limits in a shared state behind its back: in a file, on a server, and a file out of reach for a while."""
 
 from __future__ import annotations
 
 import json
-import signal
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import redis.asyncio as redis
-
-from tests.support.servers import Server
 
 
 def _put(field: str, value: Any) -> Callable[[str], str]:
@@ -113,13 +110,3 @@ async def spoil_server(url: str, how: str) -> int:
     finally:
         await client.aclose()
     return len(names)
-
-
-@asynccontextmanager
-async def stopped(server: Server) -> AsyncIterator[None]:
-    """Let a server stand still: what is sent to it is taken and not answered."""
-    server.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        server.process.send_signal(signal.SIGCONT)

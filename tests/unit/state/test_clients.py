@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Limits, Sandbox
+from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.usefixtures("turning_loop")
-
-CALLS = """
-import asyncio, sys
-import cmsapi
-
-async def main():
-    async with cmsapi.Client(sys.argv[1], base_url=sys.argv[2], state=sys.argv[3]) as client:
-        await asyncio.gather(*(client.me() for _ in range(30)))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-async def test_processes_share_the_limits(tmp_path: Path) -> None:
-    """Three processes on one file together stay inside what the key may send; a strict service refuses nothing."""
-    sandbox = Sandbox(limits=Limits(per_second=20, per_hour=1000))
-    url = await sandbox.serve()
-    try:
-        state = f"sqlite:///{tmp_path / 'state.db'}"
-        processes = [
-            await asyncio.create_subprocess_exec(sys.executable, "-c", CALLS, sandbox.api_key, url, state)
-            for _ in range(3)
-        ]
-        assert [await process.wait() for process in processes] == [0, 0, 0]
-    finally:
-        await sandbox.aclose()
-    assert len(sandbox.ledger) == 90
-    assert sandbox.statistics.rate_limited == 0
 
 
 async def test_the_hour_outlives_a_client(tmp_path: Path) -> None:

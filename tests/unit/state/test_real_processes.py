@@ -16,10 +16,10 @@ from cmsapi.state.entry import Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 from tests.support.places import shared_url
-from tests.support.postgres import running_postgres
+from tests.support.postgres import Postgres, running_postgres
 from tests.support.processes import workers
-from tests.support.servers import running_server
-from tests.support.spoil import locked, stopped
+from tests.support.servers import Server, running_server
+from tests.support.spoil import locked
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
@@ -102,37 +102,32 @@ async def lock(path: Path, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "outage",
-    ["a locked file", "a server that stands still", "a server that starts anew", "a database that starts anew"],
+    ("kind", "stands_still"),
+    [("sqlite", True), ("redis", True), ("redis", False), ("postgres", False)],
+    ids=["a locked file", "a server that stands still", "a server that starts anew", "a database that starts anew"],
 )
-async def test_nothing_is_refused_when_the_state_comes_back(outage: str, tmp_path: Path) -> None:
+async def test_nothing_is_refused_when_the_state_comes_back(kind: str, stands_still: bool, tmp_path: Path) -> None:
     """Three saturated processes draw no refusal when their state goes for four seconds, nor when it comes back."""
     async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox, AsyncExitStack() as stack:
-        url, away, server, database = f"sqlite:///{tmp_path / 'state.db'}", 4.0, None, None
-        if outage == "a database that starts anew":
-            database = stack.enter_context(running_postgres())
-            url = database.url
-        elif outage != "a locked file":
+        away = 4.0
+        server: Server | Postgres | None = None
+        if kind == "redis":
             server = stack.enter_context(running_server(tmp_path, "--save", ""))
-            url = server.url
+        elif kind == "postgres":
+            server = stack.enter_context(running_postgres())
+        url = f"sqlite:///{tmp_path / 'state.db'}" if server is None else server.url
         what = ("saturate", url, sandbox.base_url, sandbox.api_key, 15.0, 30, 100_000, 5.0)
         async with workers(3, *what) as fleet:
             await until(lambda: len(sandbox.ledger) >= 40)
-            if database is not None:
-                await asyncio.to_thread(database.end)
-                await asyncio.sleep(away)
-                await asyncio.to_thread(database.start)
-            elif server is None:
+            if server is None:
                 await lock(tmp_path / "state.db", away)
-            elif outage == "a server that stands still":
-                async with stopped(server):
+            elif stands_still:
+                with server.stopped():
                     await asyncio.sleep(away)
             else:
-                port = int(server.url.rpartition(":")[2].partition("/")[0])
-                server.process.kill()
-                server.process.wait()
+                await asyncio.to_thread(server.end)
                 await asyncio.sleep(away)
-                stack.enter_context(running_server(tmp_path, "--save", "", port=port))
+                await asyncio.to_thread(server.start)
             back = len(sandbox.ledger)
             said = [await worker.said() for worker in fleet]
     assert sandbox.statistics.rate_limited == 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
-import socket
 import sys
 import time
 from pathlib import Path
@@ -15,11 +13,10 @@ from typing import Any
 import pytest
 import redis.asyncio as redis
 
-from cmsapi.errors import ConfigError, StateError
+from cmsapi.errors import StateError
 from cmsapi.ratelimit.shared_log import AccountLimits, Take
 from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.opening import open_state
-from cmsapi.state.redis import LOCK_LIFE, REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
+from cmsapi.state.redis import LOCK_LIFE, RedisState
 from tests.support.places import emptied
 from tests.support.servers import Server, running_server, server_binary
 from tests.support.taking import taken
@@ -92,51 +89,6 @@ async def test_a_server_that_persists_is_not_warned_of(tmp_path: Path, caplog: p
         assert await state.entries(SCOPE) == {"key": ENTRY}
         await state.aclose()
     assert caplog.text == ""
-
-
-async def test_an_outage_is_an_error_and_then_over(tmp_path: Path) -> None:
-    """A server that is gone gives errors that say so; when one is back at its place, all goes on."""
-    with running_server(tmp_path, "--save", "") as server:
-        state = RedisState(server.url)
-        await state.begin(Lease(SCOPE, "key"), ENTRY)
-        port = server.url.rpartition(":")[2].partition("/")[0]
-    with pytest.raises(StateError, match=rf"redis://127.0.0.1:{port}/0 cannot be used .*may have been written"):
-        await state.begin(Lease(SCOPE, "another"), ENTRY)
-    with pytest.raises(StateError):
-        await taken(state, "account", LIMITS, Take(process="a"))
-    with running_server(tmp_path, "--save", "", port=int(port)):
-        assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
-    await state.aclose()
-
-
-async def test_a_server_that_was_never_there_has_written_nothing() -> None:
-    """Where the very first connection is refused, it is certain that nothing was written, and the error says so."""
-    state = RedisState("redis://127.0.0.1:1")
-    with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
-        await state.begin(Lease(SCOPE, "key"), ENTRY)
-    await state.aclose()
-
-
-async def test_commands_that_waited_for_the_first_one_tell_the_cause_as_well() -> None:
-    """A server that does not run is named as such by each command, not only by the one that tried to connect."""
-    state = RedisState("redis://127.0.0.1:1/0")
-    said = await asyncio.gather(*(state.heartbeat(SCOPE) for _ in range(3)), return_exceptions=True)
-    await state.aclose()
-    assert all(isinstance(each, StateError) and "connecting to 127.0.0.1:1" in str(each) for each in said), said
-    assert all("Nothing was written" in str(each) for each in said)
-
-
-async def test_a_server_that_falls_silent_after_it_refused_is_told_with_the_refusal() -> None:
-    """A command that gets no answer names what an earlier one was told: that nothing runs there."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    state = RedisState(f"redis://127.0.0.1:{port}/0")
-    with pytest.raises(StateError, match="Connect call failed"):
-        await state.heartbeat(SCOPE)
-    refusal = r"no answer; before that .*Connect call failed"
-    with socket.create_server(("127.0.0.1", port)), pytest.raises(StateError, match=refusal):
-        await state.heartbeat(SCOPE)
-    await state.aclose()
 
 
 async def test_another_version_is_left_alone(server: Server) -> None:
@@ -236,51 +188,3 @@ async def test_an_old_server_is_refused() -> None:
         await state.heartbeat(SCOPE)
     await state.aclose()
     listener.close()
-
-
-async def test_closing_during_an_outage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A state whose server is gone closes all the same, and says that leases were not given back."""
-    with running_server(tmp_path) as server:
-        state = RedisState(server.url)
-        await state.heartbeat(SCOPE)
-    await state.aclose()
-    assert "leases were not given back" in caplog.text
-    with pytest.raises(StateError, match="is closed"):
-        await state.heartbeat(SCOPE)
-
-
-@pytest.mark.parametrize(
-    "url", ["redis://localhost:port", "redis://:s3cret@[::1", "redis://:s3cret@host/0?max_idle=x&db=y"]
-)
-def test_a_url_that_cannot_be_read(url: str) -> None:
-    """It is refused when it is given, without a word of the password."""
-    with pytest.raises(ConfigError) as caught:
-        open_state(url)
-    assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("greeted", [True, False])
-async def test_a_server_that_stands_still_is_waited_for_once(tmp_path: Path, greeted: bool) -> None:
-    """Commands that were asked for together fail together, later ones soon, and closing is not long in coming."""
-    with running_server(tmp_path, "--save", "") as server:
-        state = RedisState(server.url)
-        if greeted:
-            await state.begin(Lease(SCOPE, "key"), ENTRY)
-        server.process.send_signal(signal.SIGSTOP)
-        try:
-            began = time.monotonic()
-            wanted = (state.begin(Lease(SCOPE, f"key {number}"), ENTRY) for number in range(10))
-            failed = await asyncio.gather(*wanted, return_exceptions=True)
-            assert [type(error) for error in failed] == [StateError] * 10
-            together = time.monotonic() - began
-            for _ in range(3):
-                with pytest.raises(StateError, match=r"not? answer"):
-                    await state.entries(SCOPE)
-            later = time.monotonic() - began - together
-        finally:
-            server.process.send_signal(signal.SIGCONT)
-        assert together < (REPEATS + 1) * TIMEOUT + 3.0
-        assert later < 3 * SHORT_TIMEOUT + 2.0
-        assert await state.begin(Lease(SCOPE, "later"), ENTRY) is None
-        await state.aclose()
