@@ -33,32 +33,6 @@ async def test_a_blank_draft_comes_with_an_empty_page(box: Sandbox, call: Caller
     assert draft == await call.get(f"/v1/contents/{draft['id']}")
 
 
-async def test_a_draft_takes_everything_it_is_given(box: Sandbox, call: Caller) -> None:
-    """Page, folder, status, assignee, date and body go into the draft."""
-    body = {
-        "title": "Full",
-        "pageId": box.page_ids[0],
-        "folderId": box.folder_ids[0],
-        "contentStatusId": box.content_status_ids[1],
-        "assignedToId": box.user_ids[2],
-        "dueDate": "2026-03-01T12:00:00+02:00",
-        "html": "<p>two <!-- no --> words</p>",
-        "metaDescription": "about",
-    }
-    draft = (await call("POST", f"/v1/workspaces/{box.workspace_id}/contents", body)).json
-    assert [box.page_ids[0], box.folder_ids[0], box.content_status_ids[1], box.user_ids[2]] == [
-        draft[name]["id"] for name in ("page", "folder", "contentStatus", "assignedTo")
-    ]
-    assert (
-        draft["dueDate"],
-        draft["wordsCount"],
-        draft["isStarted"],
-        draft["htmlSanitized"],
-        draft["metaDescription"],
-    ) == ("2026-03-01T10:00:00.000Z", 2, True, "<p>two  words</p>", "about")
-    assert box.user_ids[0] == draft["contentUpdatedBy"]["id"]
-
-
 @pytest.mark.parametrize("status", [422, 404])
 @pytest.mark.parametrize("field", ["folderId", "pageId", "assignedToId", "contentStatusId"])
 async def test_unknown_references_are_named(field: str, status: int) -> None:
@@ -144,28 +118,6 @@ async def test_null_clears_optional_fields(box: Sandbox, call: Caller) -> None:
         cleared["contentScore"],
     ) == ("", False, 0, 0)
     assert (await call("PATCH", path, {"version": 3, "title": None})).status == 422
-
-
-async def test_publishing_marks_a_content(box: Sandbox, call: Caller) -> None:
-    """A published content says when and by whom; a URL goes to its page; the body is optional."""
-    path = f"/v1/contents/{box.content_ids[0]}/publish"
-    published = (await call("POST", path)).json
-    assert ("PUBLISHED", box.user_ids[0], 2) == (
-        published["type"],
-        published["publishedBy"]["id"],
-        published["version"],
-    )
-    assert published["publishedAt"] is not None
-    moved = (await call("POST", path, {"url": "https://northwind.example/live"})).json
-    assert moved["page"]["url"] == "https://northwind.example/live"
-
-
-async def test_a_deleted_content_is_gone(box: Sandbox, call: Caller) -> None:
-    """A deleted content is not found."""
-    path = f"/v1/contents/{box.content_ids[0]}"
-    assert ((answer := await call("DELETE", path)).status, answer.body) == (200, b"null")
-    assert (await call("GET", path)).status == 404
-    assert (await call("DELETE", path)).status == 404
 
 
 async def test_scores_spread(box: Sandbox, call: Caller) -> None:

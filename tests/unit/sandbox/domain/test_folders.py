@@ -17,26 +17,6 @@ async def folders(call: Caller) -> dict[str, Any]:
     return {folder["id"]: folder for folder in listed["data"]}
 
 
-async def test_folders_are_flat_and_tell_their_depth(box: Sandbox, call: Caller) -> None:
-    """A top-level folder has no parent and depth 0, each level below one more."""
-    listed = await folders(call)
-    top, _, middle, deep, _ = (listed[id_] for id_ in box.folder_ids)
-    assert (top["parentFolderId"], top["depth"]) == (None, 0)
-    assert (top["id"], 1) == (middle["parentFolderId"], middle["depth"])
-    assert (middle["id"], 2) == (deep["parentFolderId"], deep["depth"])
-
-
-async def test_a_folder_is_created_below_another(box: Sandbox, call: Caller) -> None:
-    """A folder may have a parent, null or none; the parent must exist."""
-    path = f"/v1/workspaces/{box.workspace_id}/folders"
-    created = await call("POST", path, {"name": "New", "parentFolderId": box.folder_ids[0]})
-    assert (created.status, created.json["depth"]) == (201, 1)
-    assert (await folders(call))[created.json["id"]] == created.json
-    assert (await call("POST", path, {"name": "New", "parentFolderId": None})).json["depth"] == 0
-    refused = await call("POST", path, {"name": "New", "parentFolderId": "none"})
-    assert (refused.status, refused.message.split(":")[0]) == (422, "parentFolderId")
-
-
 @pytest.mark.parametrize("where", ["top_level", "parent"])
 async def test_deleting_a_folder_keeps_what_is_inside(where: str) -> None:
     """Contents have no folder then; sub-folders move to the top level, or to the parent with that setting."""

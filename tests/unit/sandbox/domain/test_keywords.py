@@ -66,19 +66,6 @@ async def test_items_of_a_list_carry_what_is_set(setting: str, fields: set[str])
     assert box.keyword_ids[9::-1] == tuple(item["id"] for item in listed)
 
 
-async def test_keywords_and_prompts_are_added(box: Sandbox, call: Caller) -> None:
-    """A new keyword takes country and language from its workspace; neither it nor a prompt is analysed."""
-    path = f"/v1/pages/{box.page_ids[0]}/keywords"
-    keyword = (await call("POST", path, {"keyword": "new term"})).json
-    assert (keyword["countryCode"], keyword["languageCode"], keyword["analysisStatus"]) == ("US", "en", None)
-    assert keyword["id"] == (await call.get(path))["data"][0]["id"]
-    path = f"/v1/keywords/{keyword['id']}/prompts"
-    created = await call("POST", path, {"prompt": "Which one?"})
-    assert (201, [created.json]) == (created.status, (await call.get(path))["data"])
-    assert created.json == await call.get(f"/v1/prompts/{created.json['id']}")
-    assert (await call("POST", path, {"prompt": ""})).status == 422
-
-
 async def test_an_analysis_scores_the_contents_of_its_page(box: Sandbox, call: Caller) -> None:
     """A draft has no score before a keyword of its page is analysed."""
     draft = (

@@ -19,16 +19,6 @@ async def test_deleting_a_page_deletes_its_contents_and_keywords(box: Sandbox, c
     assert {True} == {job.done for job in box.jobs}
 
 
-async def test_pages_are_imported_and_crawled(box: Sandbox, call: Caller) -> None:
-    """An imported page has no status code before its crawl."""
-    path = f"/v1/workspaces/{box.workspace_id}/pages"
-    page = (await call("POST", path, {"url": "https://northwind.example/new"})).json
-    assert page == (await call.get(path))["data"][0] == await call.get(f"/v1/pages/{page['id']}")
-    assert page["lastStatusCode"] is None
-    assert (await call("POST", f"/v1/pages/{page['id']}/crawl")).status == 202
-    assert (await call.get(f"/v1/pages/{page['id']}"))["lastStatusCode"] == 200
-
-
 async def test_an_empty_page_cannot_be_crawled(box: Sandbox, call: Caller) -> None:
     """The page of a blank draft has no URL."""
     draft = (await call("POST", f"/v1/workspaces/{box.workspace_id}/contents", {"title": "Blank"})).json

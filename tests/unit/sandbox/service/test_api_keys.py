@@ -51,40 +51,12 @@ async def test_keys_are_revoked_and_restored(box: Sandbox, call: Caller) -> None
     assert box.statistics.unauthorized == 2
 
 
-async def test_a_member_may_not_do_what_administrators_do(box: Sandbox) -> None:
-    """Listing users and deleting pages and folders are for administrators; everything else is not."""
-    member = Caller(box, box.member_key)
-    for method, path in (
-        ("GET", "/v1/users"),
-        ("DELETE", f"/v1/pages/{box.page_ids[0]}"),
-        ("DELETE", f"/v1/folders/{box.folder_ids[0]}"),
-    ):
-        answer = await member(method, path)
-        assert (answer.status, answer.code) == (403, "forbidden")
-        assert (await Caller(box)(method, path)).status == 200
-    assert (await member("DELETE", f"/v1/contents/{box.content_ids[1]}")).status == 200
-
-
 async def test_what_is_for_administrators_is_a_setting() -> None:
     """The operations for administrators can be set."""
     box = Sandbox(behaviour=Behaviour(admin_only=frozenset({"get_me"})))
     member = Caller(box, box.member_key)
     assert (await member("GET", "/v1/me")).status == 403
     assert (await member("GET", "/v1/users")).status == 200
-
-
-@pytest.mark.parametrize("status", [404, 403])
-async def test_a_foreign_workspace_is_hidden_or_forbidden(status: int) -> None:
-    """A resource of a foreign workspace is hidden or forbidden."""
-    box = Sandbox(behaviour=Behaviour(foreign_workspace=status))  # type: ignore[arg-type]
-    call = Caller(box)
-    assert status == (await call("GET", f"/v1/workspaces/{box.foreign_workspace_id}")).status
-    for part in ("folders", "contents", "pages", "users", "brand-voices", "content-statuses"):
-        assert status == (await call("GET", f"/v1/workspaces/{box.foreign_workspace_id}/{part}")).status
-    body = {"keyword": "x"}
-    path = f"/v1/workspaces/{box.foreign_workspace_id}/content-idea-searches"
-    assert status == (await call("POST", path, body)).status
-    assert not box.jobs
 
 
 async def test_some_paths_need_no_key_and_count_nowhere(box: Sandbox, call: Caller) -> None:

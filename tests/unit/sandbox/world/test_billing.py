@@ -53,16 +53,6 @@ async def test_a_launch_costs_one_credit(type_: str) -> None:
     assert [entry.charged for entry in box.ledger.filter(method="POST")] == [True, True, False]
 
 
-async def test_entries_are_found_by_text(box: Sandbox, call: Caller) -> None:
-    """`q` finds a part of the keyword and ignores case."""
-    await launch(call, "content_idea_search", 1)
-    await launch(call, "content_idea_search", 2)
-    (entry,) = await usages(call, "content_idea_search", "&q=SEED%202")
-    assert entry["keyword"]["keyword"] == "seed 2"
-    assert await usages(call, "content_idea_search", "&q=nothing") == []
-    assert len(await usages(call, "analysis")) == 10
-
-
 @pytest.mark.parametrize(("sign", "amount"), [("positive", 1), ("negative", -1)])
 async def test_amounts_have_a_sign(sign: str, amount: int) -> None:
     """Amounts are credits consumed, or changes of the balance with that setting."""
