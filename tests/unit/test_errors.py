@@ -129,12 +129,6 @@ def test_the_drawn_tree_is_the_real_tree() -> None:
     assert builtin_of == real_builtins
 
 
-def test_all_are_public() -> None:
-    """Each class of the tree is in `cmsapi`."""
-    names = {cls.__name__ for cls in CLASSES}
-    assert names <= set(cmsapi.__all__)
-
-
 def test_messages_say_what_happened_and_what_to_do() -> None:
     """An API error shows status, code, operation, attempts, the service's words, an advice and the hint."""
     lines = str(made(errors.ConflictError)).splitlines()

@@ -144,29 +144,6 @@ async def test_all_pages_make_the_whole_list(count: int, limit: int) -> None:
         assert [content.id for content in first] == whole[limit : 2 * limit]
 
 
-async def test_a_page_that_comes_again_is_an_error() -> None:
-    """A service that ignores the page number is not read for ever."""
-    client, service = client_of(*[page(["a", "b"], has_more=True)] * 3)
-    async with client:
-        with pytest.raises(errors.DecodeError, match="page 2"):
-            [user async for user in client.users.list(limit=2)]
-    assert len(service.requests) == 2
-
-
-@pytest.mark.parametrize("prefetch", [0, 1])
-@pytest.mark.parametrize("fresh", [True, False], ids=["new items", "two pages in turn"])
-async def test_a_list_without_end_is_an_error(prefetch: int, fresh: bool) -> None:
-    """A list that goes on far beyond its `total` is given up after some pages, not read for all of the hour."""
-    pages = [page([f"{number}" if fresh else "ab"[number % 2]], has_more=True, total=1) for number in range(99)]
-    client, service = client_of(*pages)
-    async with client:
-        with pytest.raises(errors.DecodeError) as caught:
-            await _all(client.users.list().items(prefetch=prefetch))
-    assert ("end after about 1 items" if fresh else "page 1 again") in str(caught.value)
-    assert caught.value.operation == "list_users"
-    assert len(service.requests) == (12 if fresh else 3)
-
-
 def listing(items: Sequence[int], **place: Any) -> cmsapi.Response:
     """Make an answer with a page that says just this of its place."""
     return answer(200, {"data": [{"id": f"usr_{each}"} for each in items], "pagination": place})

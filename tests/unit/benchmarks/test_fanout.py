@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from pkgutil import resolve_name
 
-import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -15,7 +14,7 @@ from benchmarks.fanout import world_work
 from benchmarks.fanout.bound import least_lateness
 from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
-from benchmarks.fanout.measuring import Figures, meet, run
+from benchmarks.fanout.measuring import Figures, run
 from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
 from benchmarks.fanout.random_work import draws
@@ -132,18 +131,6 @@ def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None
 
 
 @pytest.mark.slow
-def test_work_drawn_at_random_has_a_section_of_its_own(outcomes: dict[str, list[Outcome]]) -> None:
-    """Quantiles, the worst runs with their seeds and the hours missed are shown, and compared with their bars."""
-    soon = [attrs.evolve(outcomes["oracle"][0], all_in_hand=1500.0)]
-    late = [attrs.evolve(outcomes["cold"][0], all_in_hand=3603.0)]
-    drawn = {"random 0": outcomes, "random 1": {**outcomes, "oracle": soon, "cold": late}}
-    shown = sections(Figures(1, drawn, {}))
-    assert list(shown) == ["random"]
-    assert "| 1, cold | Weibull;" in shown["random"].details
-    assert "where the oracle needs less than half of one | 1 | **not met** |" in shown["random"].details
-
-
-@pytest.mark.slow
 def test_forecasts_are_compared_with_what_happens() -> None:
     """Work that is forecast yields the plan and the estimates at each moment, and the tables and bars show them."""
     work = Work(name="few", kind=Kind.ANALYSIS, jobs=(Lognormal(60, 0.3),) * 24, forecast=True)
@@ -166,18 +153,6 @@ def test_the_spread_of_the_last_end_bounds_every_forecast(
 ) -> None:
     """Jobs that are alike end as foretold; the largest of many unlike ones is a matter of chance, later still more."""
     assert chance[0] <= foreseeable([distribution] * 200, part) <= chance[1]
-
-
-@pytest.mark.slow
-def test_worlds_have_a_section_of_their_own(outcomes: dict[str, list[Outcome]]) -> None:
-    """Ratios to the oracle, the worst runs with their seeds and the hours missed are shown world by world."""
-    late = [attrs.evolve(outcomes["cold"][0], all_in_hand=3603.0, refused=2)]
-    shown = sections(Figures(1, {"world 0": outcomes, "world 1": {**outcomes, "cold": late}}, {}))
-    assert list(shown) == ["worlds"]
-    assert "| 1 | 1 | 2 |\n" in shown["worlds"].details
-    assert "| 1, cold | stranger; since" in shown["worlds"].details
-    bar = "stranger; cold: hours missed where the oracle needs less than half of one"
-    assert f"| {bar} | 1 | **not met** |" in shown["worlds"].details
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -222,17 +197,6 @@ def test_what_is_drawn_at_random_is_always_the_same() -> None:
 def test_no_result_comes_an_hour_late(number: int) -> None:
     """Work whose last results once came after an hour, because all requests were used before, is over long before."""
     assert run(draws()[number].work, "cold", 0).all_in_hand < 1800.0
-
-
-def test_regimes_have_a_section_of_their_own() -> None:
-    """A case is compared with its bar, and both the tables and the plain values show it."""
-    tried = {("last requests", "40 of 10 s", "cold"): [meet("last requests", "40 of 10 s", "cold", 0)]}
-    figures = Figures(1, {}, {}, tried)
-    shown = sections(figures)
-    assert list(shown) == ["regimes"]
-    assert "| 40 of 10 s, cold | " in shown["regimes"].details
-    (case,) = json.loads(json.dumps(plain(figures)))["regimes"]
-    assert case["figures"]["bar"] == "20"
 
 
 @pytest.mark.parametrize(("name", "optimum"), [("searches", 43.5), ("analyses", 53.1)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -90,13 +89,3 @@ async def test_a_hook_that_fails_on_each_event_fills_no_log(caplog: pytest.LogCa
     for records, last in ((hooks, "JobReleased"), (listeners, "Finished")):
         assert [record.exc_info is not None for record in records] == [True] + [False] * (len(records) - 1)
         assert records[-1].getMessage() == f"A hook failed on {last}, as before: KeyError('{last}')"
-
-
-@pytest.mark.parametrize("hooks", [print, "print", [3], {print}])
-async def test_what_is_no_list_of_functions_is_refused(hooks: Any) -> None:
-    """The error says what hooks must be, at construction and in a copy."""
-    with pytest.raises(cmsapi.ConfigError, match="`hooks` must be a list of functions"):
-        client_of(Sandbox(), hooks=hooks)
-    async with client_of(Sandbox()) as client:
-        with pytest.raises(cmsapi.ConfigError, match="`hooks` must be a list of functions"):
-            client.with_options(hooks=hooks)

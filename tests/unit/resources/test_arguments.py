@@ -140,11 +140,3 @@ async def test_a_list_refuses_when_it_is_called(client: cmsapi.Client) -> None:
     """A wrong argument of a list is told at the call, not at the first entry."""
     with pytest.raises(cmsapi.ArgumentError):
         client.credit_usages.list(limit=0)
-
-
-async def test_odd_but_good_identifiers_are_encoded(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """An identifier with a question mark or a plus sign stays one path segment."""
-    with pytest.raises(cmsapi.NotFoundError):
-        await client.keywords.get("kwd?+#é")
-    assert sandbox.ledger[-1].path == "/v1/keywords/kwd%3F%2B%23%C3%A9"
-    assert sandbox.ledger[-1].operation == "get_keyword"

@@ -42,16 +42,6 @@ async def test_closing_ends_a_call_wherever_it_is(
     assert loop.time() == closed_at
 
 
-async def test_all_callers_are_told_before_closing_returns(connect: Connect) -> None:
-    """A hundred calls, of which some wait for quota and some for an answer, are over when `aclose` returns."""
-    client = connect(Script(answer(), HANG))
-    await client.me()
-    calls = [asyncio.create_task(client.me()) for _ in range(100)]
-    await asyncio.sleep(1.5)
-    await client.aclose()
-    assert {type(call.exception()) for call in calls} == {errors.ClientClosedError}
-
-
 @pytest.mark.parametrize("ends_at", [3.0, 9.0], ids=["request timeout", "deadline"])
 async def test_a_cancellation_in_the_moment_of_a_timeout_stays_one(connect: Connect, ends_at: float) -> None:
     """A call that is cancelled when its time ends is cancelled, and has not timed out."""

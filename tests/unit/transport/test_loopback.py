@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import shutil
 import ssl
-from pathlib import Path
-from typing import Any
 
 import aiohttp
-import anyio
 import pytest
 
 import cmsapi
@@ -117,47 +113,6 @@ async def test_a_refused_connection_sent_nothing(connect: Connect, own: bool) ->
     assert caught.value.attempts == 3
     assert ["nothing is listening there" in str(caught.value), client.rate_limit.in_flight] == [True, 0]
     assert len([event for event in heard if isinstance(event, cmsapi.RetryScheduled)]) == 2
-
-
-async def test_an_unknown_host_sent_nothing(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that does not resolve is nothing sent."""
-
-    async def fail(*_: Any, **__: Any) -> Any:
-        raise OSError("no such host")
-
-    monkeypatch.setattr(aiohttp.resolver.DefaultResolver, "resolve", fail)
-    with pytest.raises(errors.NotSentError, match="its name is not known"):
-        await connect(base_url="https://nowhere.invalid", retry=ONCE).me()
-
-
-async def test_plain_http_where_tls_was_wanted_sent_nothing(connect: Connect) -> None:
-    """An answer that is no TLS is said to be none, and what to look at."""
-    async with Sandbox() as box:
-        with pytest.raises(errors.NotSentError, match=r"does not speak TLS\..* plain HTTP"):
-            await connect(base_url=box.base_url.replace("http:", "https:"), retry=ONCE).me()
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-async def test_a_certificate_that_is_not_trusted_sent_nothing(connect: Connect, tmp_path: Path) -> None:
-    """What is wrong with a certificate is said in words."""
-    words = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out certificate.pem"
-    await anyio.run_process(["openssl", *words.split()], cwd=tmp_path)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
-    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
-    port = server.sockets[0].getsockname()[1]
-    with pytest.raises(errors.NotSentError, match="certificate is not accepted: self-signed certificate"):
-        await connect(base_url=f"https://localhost:{port}", retry=ONCE).me()
-    server.close()
-
-
-async def test_a_proxy_that_refuses_is_named(connect: Connect) -> None:
-    """A refusal of the proxy is its status, not the service's, and its password shows nowhere."""
-    async with RawServer(http(b"", "407 Proxy Authentication Required")) as proxy:
-        url = proxy.url.replace("//", "//user:secret@")
-        with pytest.raises(errors.NotSentError, match="by way of the proxy: the proxy answered 407") as caught:
-            await connect(base_url="https://service.example", proxy=url, retry=ONCE).me()
-        assert "secret" not in str(caught.value)
 
 
 async def test_a_handshake_that_hangs_sent_nothing(connect: Connect) -> None:

@@ -15,14 +15,13 @@ from hypothesis import given, strategies as st
 
 import cmsapi
 from cmsapi import Replay, RetryPolicy, errors
-from cmsapi.transport.retry import Failure, backoff, failure_of, may_repeat
+from cmsapi.transport.retry import Failure, backoff, failure_of
 from tests.support.connecting import Connect
 from tests.support.script import HANG, LOST, UNSENT, Script, TellingScript, answer, refusal
 
 pytestmark = pytest.mark.looptime
 
 UNLIMITED = cmsapi.RateLimits.unlimited()
-PAID = "/v1/keywords/kw_1/analyze"
 
 # failure: the replay classes that are repeated after it
 TABLE = {
@@ -49,13 +48,6 @@ CALLS = {
     Replay.IDEMPOTENT: ("DELETE", "/v1/contents/c_1"),
     Replay.CREATES: ("POST", "/v1/contents/c_1/publish"),
 }
-
-
-@pytest.mark.parametrize("failure", Failure)
-@pytest.mark.parametrize("replay", Replay)
-def test_the_documented_table(failure: Failure, replay: Replay) -> None:
-    """Each cell of the table is as documented."""
-    assert may_repeat(failure, replay) == (replay in TABLE[failure])
 
 
 @pytest.mark.parametrize(("answer", "failure"), ANSWERS.items())
@@ -221,19 +213,6 @@ async def test_a_launch_is_never_repeated_for_the_retry_policy(connect: Connect,
     with pytest.raises(errors.LaunchUnknownError):
         await client.prompts.analyze("prm_1")
     assert [request.method for request in service.requests].count("POST") == 1
-
-
-@pytest.mark.parametrize("step", [refusal(502), LOST])
-@pytest.mark.parametrize("resource", ["keywords", "prompts"])
-async def test_scoring_is_repeated_like_a_read(connect: Connect, step: Any, resource: str) -> None:
-    """Scoring creates nothing that is shown, so that a failure is repeated, and is never in doubt."""
-    service = Script(step, answer(200, {"chatgpt": None}))
-    await getattr(connect(service, limits=UNLIMITED), resource).score("id_1", content_id="cnt_1")
-    assert len(service.requests) == 2
-    failing = connect(Script(refusal(502, "bad_gateway")), limits=UNLIMITED)
-    with pytest.raises(errors.BadGatewayError) as caught:
-        await getattr(failing, resource).score("id_1", content_id="cnt_1")
-    assert not caught.value.in_doubt
 
 
 async def test_attempts_end_and_are_told(connect: Connect) -> None:
