@@ -44,6 +44,10 @@ REQUEST = builder().build("GET", "/v1/me")
         ("(word-{end})", "(sk_***)"),
         ("{start}.", "sk_***."),
         ("x{start}", "xsk_***"),
+        ("a{key}b", "ask_***"),
+        ("{key}{key}", "sk_***"),
+        ("{end}, {key}; {end}", "sk_***, sk_***; sk_***"),
+        ("{end}{key}", "sk_***sk_***"),
         ("[{start}rest-of_it] {end}!", "[sk_***] sk_***!"),
         ("nothing", "nothing"),
         ("", ""),
@@ -142,28 +146,26 @@ def test_headers_are_read_by_their_names_in_small_letters() -> None:
     [
         (299, errors.APIError, False),
         (300, errors.APIError, True),
+        (302, errors.APIError, True),
         (399, errors.APIError, True),
         (402, errors.APIError, False),
+        (405, errors.APIError, False),
+        (418, errors.APIError, False),
         (499, errors.APIError, False),
         (504, errors.ServerError, False),
         (500, errors.InternalServerError, False),
+        (510, errors.ServerError, False),
         (599, errors.ServerError, False),
     ],
 )
 def test_statuses_at_the_edges(status: int, cls: type[errors.APIError], redirect: bool) -> None:
-    """From 500 on it is the server's error; a redirect says that base_url is wrong, and is never followed."""
-    error = error_from(Response(status, {}, b""), ME, REQUEST, attempts=2)
-    assert type(error) is cls
+    """From 500 on it is the server's error, whatever the code; a redirect says that base_url is wrong."""
     hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
-    assert error.hint == (hint if redirect else None)
-    assert (error.operation, error.attempts, error.in_doubt) == ("get_me", 2, False)
-
-
-def test_an_unlisted_status_of_the_server_is_the_servers() -> None:
-    """500 without a code is found by its number; with an unlisted code it still is."""
     for body in (b"", b'{"error": {"code": "brand_new"}}', b'{"error": {"code": ""}}'):
-        assert type(error_from(Response(500, {}, body), ME, REQUEST, attempts=1)) is errors.InternalServerError
-        assert type(error_from(Response(510, {}, body), ME, REQUEST, attempts=1)) is errors.ServerError
+        error = error_from(Response(status, {}, body), ME, REQUEST, attempts=2)
+        assert type(error) is cls
+        assert error.hint == (hint if redirect else None)
+        assert (error.operation, error.attempts, error.in_doubt) == ("get_me", 2, False)
 
 
 @pytest.mark.parametrize(
@@ -181,19 +183,26 @@ def test_a_page_is_described_and_not_quoted(headers: dict[str, str], kind: str) 
     assert error.message == f"the body is not the service's error document (6 bytes, {kind})"
 
 
-def test_a_field_is_found_among_what_was_sent() -> None:
-    """The first word of a message that names something sent is the field."""
-    body = b'{"error": {"code": "validation_error", "message": "the html of title is bad"}}'
-    sent = builder().build("POST", "/v1/things", None, {"title": "", "settings": {"html": ""}})
-    error = error_from(Response(422, {}, body), ME, sent, attempts=1)
-    assert isinstance(error, errors.ValidationError)
-    assert error.field == "html"
-    asked = builder().build("GET", "/v1/things", {"q": "", "limit": 200, "contentScore[gte]": 5, "of": ["a"]}, None)
-    for message, field in (("limit: too big", "limit"), ("the `contentScore` is none", "contentScore"), ("of", "of")):
-        said = f'{{"error": {{"code": "validation_error", "message": "{message}"}}}}'.encode()
-        error = error_from(Response(422, {}, said), ME, asked, attempts=1)
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ("title must have at least 1 character", "title"),
+        ("body.title: String should have at least 1 character", "title"),
+        ("'title' is too long", "title"),
+        ("the html of title is bad", "html"),
+        ("Title is too long", None),
+        ("limit: too big", "limit"),
+        ("the `contentScore` is none", "contentScore"),
+        ("of", "of"),
+        ("something is wrong", None),
+    ],
+)
+def test_a_field_is_found_among_what_was_sent(message: str, field: str | None) -> None:
+    """The first word of a message that names something sent, in the body or the query, is the field."""
+    query = {"q": "", "limit": 200, "contentScore[gte]": 5, "of": ["a"]}
+    sent = builder().build("POST", "/v1/things", query, {"title": "", "settings": {"html": ""}})
+    said = f'{{"error": {{"code": "validation_error", "message": "{message}"}}}}'.encode()
+    for request, found in ((sent, field), (REQUEST, None)):
+        error = error_from(Response(422, {}, said), ME, request, attempts=1)
         assert isinstance(error, errors.ValidationError)
-        assert error.field == field
-    plain = error_from(Response(422, {}, body), ME, REQUEST, attempts=1)
-    assert isinstance(plain, errors.ValidationError)
-    assert plain.field is None
+        assert error.field == found
