@@ -37,18 +37,6 @@ class Changing:
         return attrs.evolve(response, body=json.dumps(document).encode())
 
 
-@attrs.frozen
-class Spoiling:
-    """Carry requests to a sandbox, and change answers on their way back."""
-
-    sandbox: Sandbox
-    spoil: Callable[[Request, Response], Response]
-
-    async def send(self, request: Request) -> Response:
-        """Carry one request."""
-        return self.spoil(request, await self.sandbox.transport.send(request))
-
-
 def operations(sandbox: Sandbox) -> list[str | None]:
     """Return the operations that arrived, in order."""
     return [entry.operation for entry in sandbox.ledger]

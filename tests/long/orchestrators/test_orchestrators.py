@@ -73,22 +73,12 @@ def listens(port: int) -> bool:
         return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
-async def test_celery(redis: str, surroundings: dict[str, str]) -> None:
-    """The process of a task is killed, and Celery delivers the task again: twelve done, twelve paid."""
+@pytest.mark.parametrize("engine", ["celery", "rq"])
+async def test_queues(engine: str, redis: str, surroundings: dict[str, str]) -> None:
+    """The process of a task is killed, and Celery or RQ runs the task again: twelve done, twelve paid."""
     async with box(12) as sandbox, Fleet(sandbox, PYTHON, **{**surroundings, "REDIS": redis}) as fleet:
-        worker = await fleet.start(*HURRIED, "celery", "work")
-        asking = await fleet.start(*HURRIED, "celery", "tonight", *sandbox.keyword_ids)
-        await until(lambda: len(sandbox.ledger.launches()) >= 3)
-        for child in children(worker.pid):
-            os.kill(child, signal.SIGKILL)
-        judge(sandbox, await results_of(asking))
-
-
-async def test_rq(redis: str, surroundings: dict[str, str]) -> None:
-    """The process of a job is killed, and RQ retries it: twelve done, twelve paid."""
-    async with box(12) as sandbox, Fleet(sandbox, PYTHON, **{**surroundings, "REDIS": redis}) as fleet:
-        worker = await fleet.start(*HURRIED, "rq", "work")
-        asking = await fleet.start(*HURRIED, "rq", "tonight", *sandbox.keyword_ids)
+        worker = await fleet.start(*HURRIED, engine, "work")
+        asking = await fleet.start(*HURRIED, engine, "tonight", *sandbox.keyword_ids)
         await until(lambda: len(sandbox.ledger.launches()) >= 3)
         for child in children(worker.pid):
             os.kill(child, signal.SIGKILL)

@@ -10,7 +10,7 @@ import pytest
 
 import cmsapi
 import cmsapi.blocking
-from cmsapi.sandbox import Fault, Faults, Sandbox
+from cmsapi.sandbox import Sandbox
 
 HURRIED = cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1)
 
@@ -265,21 +265,6 @@ def test_leaving_a_fan_out_launches_no_more(box: Sandbox) -> None:
         left.set()
         assert refused.wait(10)
         assert box.ledger.launches() == []
-
-
-def test_a_lost_answer_is_reconciled(box: Sandbox) -> None:
-    """Launches are written down as in async code, and not repeated."""
-    lost = Fault(match="POST /v1/keywords/*/analyze", drop=True, when="after")
-    box = Sandbox(durations=0.05, faults=Faults(rules=[lost]))
-    with cmsapi.blocking.Client(
-        box.api_key,
-        base_url=box.base_url,
-        transport=box.transport,
-        polling=HURRIED,
-        launch=cmsapi.LaunchPolicy(settle=0.1),
-    ) as client:
-        assert client.keywords.analyze(box.keyword_ids[0]).wait().analysis_status == "success"
-    assert len(box.ledger.launches()) == 1
 
 
 def test_guessed_names_tell_the_blocking_ones(client: cmsapi.blocking.Client) -> None:

@@ -154,16 +154,6 @@ async def test_an_unusable_port_is_wrong_usage(capsys: pytest.CaptureFixture[str
     assert await command("sandbox", "--port", "65536") == Exit.USAGE
 
 
-@pytest.mark.slow
-def test_the_missing_extra_is_named() -> None:
-    """Without the packages of the extra the command prints how to install them."""
-    code = "import sys; sys.modules['cyclopts'] = None; from cmsapi.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 1
-    assert "pip install 'cmsapi[cli]'" in done.stderr
-
-
 @pytest.mark.enable_socket
 async def test_each_start_has_a_new_key_unless_one_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     """Each start has a new key and the same data; `--key` gives the same service again."""

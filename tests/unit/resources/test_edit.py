@@ -13,7 +13,8 @@ from cmsapi.api.models.content import Content
 from cmsapi.message import Request, Response
 from cmsapi.resources.drafts import holds
 from cmsapi.sandbox import Fault, Faults, Sandbox
-from tests.support.resources import Changing, Spoiling, client_of, operations
+from tests.support.jobs import Spoiling
+from tests.support.resources import Changing, client_of, operations
 
 pytestmark = pytest.mark.looptime
 

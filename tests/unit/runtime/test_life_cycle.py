@@ -151,6 +151,19 @@ async def test_two_clients_on_one_session() -> None:
         assert len(server.requests) == 2
 
 
+def ends_silently(program: str, code: int, *flags: str) -> None:
+    """Run a program, which has to end with a code and to write nothing to standard error."""
+    ended = subprocess.run(
+        [sys.executable, *flags, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},  # noqa: PTH109
+    )
+    assert (ended.returncode, ended.stderr) == (code, "")
+
+
 @pytest.mark.slow
 def test_a_forked_child_cannot_use_its_parents_client() -> None:
     """After a fork the child is told that the client belongs to another loop, and the parent's goes on."""
@@ -181,15 +194,7 @@ def test_a_forked_child_cannot_use_its_parents_client() -> None:
             runner.run(client.aclose())
         sys.exit(os.waitstatus_to_exitcode(status) or (0 if len(box.ledger) == 2 else 3))
     """
-    ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},  # noqa: PTH109
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    ends_silently(program, 0, "-W", "error")
 
 
 @pytest.mark.slow
@@ -213,12 +218,4 @@ def test_a_process_may_end_while_jobs_are_waited_for() -> None:
 
         asyncio.run(main())
     """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},  # noqa: PTH109
-    )
-    assert (ended.returncode, ended.stderr) == (7, "")
+    ends_silently(program, 7)

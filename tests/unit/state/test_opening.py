@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,20 +47,3 @@ def test_what_names_no_state(url: object) -> None:
     with pytest.raises(ConfigError, match="state is 'memory:'") as caught:
         open_state(url)  # type: ignore[arg-type]
     assert "hunter2" not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("url", "package", "extra"),
-    [("redis://localhost", "redis", "redis"), ("postgresql://localhost/db", "psycopg", "postgres")],
-)
-def test_without_the_client_of_a_server(url: str, package: str, extra: str) -> None:
-    """Where it is not installed the error says how to install it."""
-    script = (
-        f"import sys; sys.modules['{package}'] = None\n"
-        "from cmsapi.state.opening import open_state\n"
-        f"try: open_state('{url}')\n"
-        "except ValueError as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert f"pip install 'cmsapi[{extra}]'" in done.stdout
