@@ -13,8 +13,8 @@ import attrs
 import cmsapi
 
 KINDS = ("keyword", "prompt", "search", "article")
-#: How many are launched at a time.
-AT_ONCE = 10
+#: How many are launched in a run, and how many of them at a time.
+LAUNCHES, AT_ONCE = 12, 10
 #: Seconds after which each charge and each refund has come.
 LATEST = 1000.0
 

@@ -10,23 +10,23 @@ import random
 from collections import Counter
 
 from benchmarks.virtual import in_virtual_time
-from tests.long.books.launches import KINDS, LATEST, End, Report, launch_all, launcher, report
-from tests.support.odd_books import Habits, OddService, draw_habits
+from tests.long.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
+from tests.support.odd_books import OddService, draw_habits
 
 TYPES = {"keyword": "analysis", "prompt": "analysis", "search": "content_idea_search", "article": "ai_writing"}
 _WORDS = ("tents", "Tents", "tents for rain", "boots", "rain boots")
 
 
-def run(seed: object, habits: Habits | None = None, *, kind: str | None = None, launches: int = 12) -> Report:
+def run(seed: object) -> Report:
     """Make one run in virtual time."""
-    return in_virtual_time(_run(seed, habits, kind, launches))
+    return in_virtual_time(_run(seed))
 
 
-async def _run(seed: object, habits: Habits | None, kind: str | None, launches: int) -> Report:
+async def _run(seed: object) -> Report:
     rng = random.Random(f"{seed}:run")
-    habits = habits or draw_habits(rng)
-    kind = kind or rng.choice(KINDS)
-    texts = [f"{rng.choice(_WORDS)}{rng.choice(('', ' '))}{number}" for number in range(launches + 3)]
+    habits = draw_habits(rng)
+    kind = rng.choice(KINDS)
+    texts = [f"{rng.choice(_WORDS)}{rng.choice(('', ' '))}{number}" for number in range(LAUNCHES + 3)]
     names = {f"tgt_{number}": text for number, text in enumerate(texts)}
     targets = texts if kind == "search" else [*names]
     service = OddService(habits, seed, names=names)
@@ -42,7 +42,7 @@ async def _run(seed: object, habits: Habits | None, kind: str | None, launches: 
             ends[target] = await launch(target)
         await asyncio.sleep(rng.choice((0.0, 20.0, 400.0)))
         service.loses_from = 0.0
-        ends |= await launch_all(rng, client, launch, targets[known : known + launches])
+        ends |= await launch_all(rng, client, launch, targets[known : known + LAUNCHES])
         spending.cancel()
     await asyncio.sleep(LATEST)
     await service.aclose()

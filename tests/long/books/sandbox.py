@@ -18,7 +18,7 @@ import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Books, Fault, Faults, Fixed, Limits, Lognormal, Mixture, Sandbox
-from tests.long.books.launches import KINDS, LATEST, End, Report, launch_all, launcher, report
+from tests.long.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
 
 _PATHS = ("POST /v1/*/analyze", "POST /v1/*/content-idea-searches", "POST /v1/contents/*/atomic")
 _WORDS = ("tents", "Tents", "tents for rain", "boots", "rain boots")
@@ -92,18 +92,18 @@ def draw_service(rng: random.Random) -> Service:
     )
 
 
-def run_sandbox(seed: object, service: Service | None = None, *, kind: str | None = None, launches: int = 12) -> Report:
+def run_sandbox(seed: object, service: Service | None = None, *, kind: str | None = None) -> Report:
     """Make one run in virtual time."""
-    return in_virtual_time(_run(seed, service, kind, launches))
+    return in_virtual_time(_run(seed, service, kind))
 
 
-async def _run(seed: object, service: Service | None, kind: str | None, launches: int) -> Report:
+async def _run(seed: object, service: Service | None, kind: str | None) -> Report:
     rng = random.Random(f"{seed}:sandbox")
     service = service or draw_service(rng)
     box = Sandbox(
         seed=seed,
-        keywords=2 * launches,
-        contents=2 * launches,
+        keywords=2 * LAUNCHES,
+        contents=2 * LAUNCHES,
         limits=Limits.unlimited(),
         durations=service.seconds,
         failures=service.failures,
@@ -112,7 +112,7 @@ async def _run(seed: object, service: Service | None, kind: str | None, launches
         books=service.books,
     )
     kinds = rng.choice((KINDS, *((each,) for each in KINDS)))
-    targets = _draw_targets(rng, box, kinds if kind is None else (kind,), launches + 3)
+    targets = _draw_targets(rng, box, kinds if kind is None else (kind,), LAUNCHES + 3)
     # Some launches that go well, so that there is something to rely on.
     known = rng.choice((0, 1, 3))
     ends: dict[Target, End] = {}
@@ -133,7 +133,7 @@ async def _run(seed: object, service: Service | None, kind: str | None, launches
         await asyncio.sleep(rng.choice((0.0, 20.0, 400.0)))
         for fault in _faults(service):
             box.add_fault(fault)
-        ends |= await launch_all(rng, client, launch, targets[known : known + launches])
+        ends |= await launch_all(rng, client, launch, targets[known : known + LAUNCHES])
         spending.cancel()
     await asyncio.sleep(LATEST)
     await _send(box, box.api_key, "GET", "/v1/me")
