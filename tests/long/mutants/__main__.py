@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "ratelimit/request_log": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/foreign_usage": (*_LIMITER, "ratelimit/test_request_log"),
-    "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_priorities"),
+    "ratelimit/limiter": ("ratelimit/test_model", "ratelimit/test_limiter", "ratelimit/test_priorities"),
     "ratelimit/shared_log": ("ratelimit/test_shared_log", "ratelimit/test_shared_windows"),
     "jobs/planning/budget": ("jobs/planning/test_budget",),
     "jobs/planning/schedule": ("jobs/planning/test_schedule",),

@@ -70,23 +70,6 @@ async def test_two_saturated_hours(latency: Any) -> None:
     assert arrivals[999] <= (64.0 if latency is heavy_tail else 62.0)
 
 
-async def test_first_come_first_served_within_a_lane() -> None:
-    """In one queue no call overtakes another."""
-    limiter = RateLimiter(SlidingWindows(3, 1000, first_alone=False))
-    order: list[int] = []
-
-    async def take(number: int) -> None:
-        permit = await limiter.acquire()
-        order.append(number)
-        await asyncio.sleep(random.uniform(0, 0.5))
-        limiter.end(permit, "answered")
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(60):
-            group.create_task(take(number))
-    assert order == list(range(60))
-
-
 async def test_priorities_between_lanes() -> None:
     """What a person waits for passes what a machine waits for, whenever it came."""
     limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))

@@ -91,18 +91,6 @@ class Account:
         self.take(name)
 
 
-def test_the_first_request_goes_alone() -> None:
-    """As long as no answer was ever seen, one permit is out; the first answer opens the rest."""
-    account = Account(known=False)
-    assert account.take("a", 20).granted == 1
-    refused = account.take("b", 20)
-    assert refused.granted == 0
-    assert 0 < refused.wait <= 1
-    account.answer("a")
-    account.take("a", answered=True)
-    assert account.take("b", 30).granted == 19
-
-
 def test_an_unanswered_first_request() -> None:
     """A first request that got lost opens nothing; another one goes alone."""
     account = Account(known=False)

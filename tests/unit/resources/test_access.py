@@ -158,6 +158,8 @@ async def test_unknown_references_are_refused(status: Any) -> None:
         if isinstance(caught.value, cmsapi.ValidationError):
             assert caught.value.field == "folderId"
         with pytest.raises(error):
+            await client.folders.create(sandbox.workspace_id, "Mine", parent_folder_id="fld_0")
+        with pytest.raises(error):
             await client.contents.edit(sandbox.content_ids[0], lambda _: {"assigned_to_id": "usr_0"})
     assert operations(sandbox).count("update_content") == 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -22,6 +22,9 @@ async def first(stream: Any) -> Any:
     """Take the first item of a stream."""
     return await anext(aiter(stream))
 
+
+# The first moment of a calendar that is an hour ahead of UTC.
+BEFORE_ALL_YEARS = datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))
 
 # What is wrong: the parameter that the error names, and the call.
 WRONG: list[tuple[str, Call]] = [
@@ -46,6 +49,7 @@ WRONG: list[tuple[str, Call]] = [
     ("html", lambda c: c.contents.create("w", "t", html=b"<p>")),  # type: ignore[arg-type]
     ("meta_description", lambda c: c.contents.create("w", "t", meta_description=7)),  # type: ignore[arg-type]
     ("due_date", lambda c: c.contents.create("w", "t", due_date="")),
+    ("due_date", lambda c: c.contents.create("w", "t", due_date=BEFORE_ALL_YEARS)),
     ("content_score", lambda c: c.contents.list("w", content_score=101)),
     ("content_score_min", lambda c: c.contents.list("w", content_score_min=-1)),
     ("content_score_max", lambda c: c.contents.list("w", content_score_max=1.5)),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 import cmsapi
 from cmsapi.api.wire.shape import wire_name
 from cmsapi.resources.drafts import ContentFields
+from cmsapi.sandbox import Sandbox
 from tests.support.script import KEY, Script, answer
 
 pytestmark = pytest.mark.looptime
@@ -151,3 +152,12 @@ async def test_bounds_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(cmsapi.ArgumentError, match="`since` must not exceed the upper bound") as caught:
         await sent(lambda c: c.credit_usages.report(since=noon, until=date(2026, 5, 1)))
     assert caught.value.parameter == "since"
+
+
+async def test_a_change_needs_the_version_that_it_is_based_on() -> None:
+    """A content may come without its version; a change of it is refused before anything is sent."""
+    sandbox = Sandbox()
+    async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        with pytest.raises(cmsapi.ArgumentError, match=r"`version` must be .* got None.*contents\.edit"):
+            await client.contents.update(sandbox.content_ids[0], None, title="New")
+    assert not sandbox.ledger

@@ -26,20 +26,6 @@ async def launch(call: Caller, **settings: Any) -> str:
     return path
 
 
-async def test_a_generation_runs_to_its_review() -> None:
-    """A generation is queued until it is in review; the text is not applied before it is confirmed."""
-    call = Caller(fixed())
-    path = await launch(call)
-    words = []
-    for seconds in (5, 45, 60):
-        await asyncio.sleep(seconds)
-        words.append((await call.get(f"{path}/generation"))["status"])
-    assert words == ["queued", "queued", "review"]
-    content = await call.get(path)
-    assert (content["version"], content["html"], content["lastGeneration"]["status"]) == (1, "", "review")
-    assert content["lastGeneration"]["type"].startswith("optimize")
-
-
 async def test_confirming_applies_the_text() -> None:
     """Body, score, words, dates, editor and version follow the confirmation."""
     call = Caller(fixed())
