@@ -150,7 +150,7 @@ class AiohttpTransport:
             async with self._pool.session().request(
                 request.method,
                 self._url(request.url, encoded=True),
-                headers=request.headers,
+                headers=request.headers.folded,
                 data=request.body,
                 timeout=self.timeout,
                 **self._options,

@@ -67,7 +67,7 @@ class RequestBuilder:
             raise wrong("json", "be a JSON document", error) from error
 
 
-def expand(template: str, values: Mapping[str, str]) -> str:
+def expand(template: str, values: Mapping[str, Any]) -> str:
     """Fill a path template; identifiers are percent-encoded, so that each stays one segment.
 
     Raises:
@@ -76,18 +76,15 @@ def expand(template: str, values: Mapping[str, str]) -> str:
     """
     path = template
     for name, value in values.items():
-        path = path.replace(f"{{{name}}}", _segment(name, value))
+        segment = value
+        if not isinstance(value, str) or not _PLAIN.fullmatch(value):
+            parameter = python_name(name)
+            identifier = check_text(parameter, value, 1, LONGEST_ID)
+            if identifier in (".", ".."):
+                raise wrong(parameter, "be an identifier", f"the dot segment {identifier!r}")
+            segment = quote(identifier, safe="")
+        path = path.replace(f"{{{name}}}", segment)
     return path
-
-
-def _segment(name: str, value: object) -> str:
-    if isinstance(value, str) and _PLAIN.fullmatch(value):
-        return value
-    parameter = python_name(name)
-    identifier = check_text(parameter, value, 1, LONGEST_ID)
-    if identifier in (".", ".."):
-        raise wrong(parameter, "be an identifier", f"the dot segment {identifier!r}")
-    return quote(identifier, safe="")
 
 
 def check_path(path: str) -> str:

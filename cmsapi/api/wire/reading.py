@@ -97,13 +97,11 @@ class ModelReader:
                 values[field.name], misfits[field.wire] = None, value
         absent = _shared(self._listed.difference(document))
         texts = [each for field in self._times for each in (values[field.name], document.get(field.wire))]
-        extra = self._unlisted(document, misfits)
+        extra = self._extra(document, misfits) if misfits or document.keys() - self._listed else NOTHING_ELSE
         return self._model(**values, extra=extra, absent_keys=absent, time_texts=tuple(texts))
 
-    def _unlisted(self, document: dict[str, Any], misfits: dict[str, Any]) -> Extra:
+    def _extra(self, document: dict[str, Any], misfits: dict[str, Any]) -> Extra:
         """Keep the unlisted keys of a document, and the values that do not fit into their fields."""
-        if not misfits and document.keys() <= self._listed:
-            return NOTHING_ELSE
         extra = {key: value for key, value in document.items() if key not in self._listed}
         for key in extra:
             self._note(DriftKind.UNKNOWN_KEY, key)

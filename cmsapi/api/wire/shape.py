@@ -36,6 +36,7 @@ class Field:
         promised: Whether the specification shows the key.
         required: Whether the document is useless without it.
         strict: Whether a value of another type is an error.
+        identifies: Whether it is the identifier of the document.
     """
 
     name: str
@@ -46,11 +47,7 @@ class Field:
     promised: bool
     required: bool
     strict: bool
-
-    @property
-    def identifies(self) -> bool:
-        """Whether it is the identifier of the document."""
-        return self.wire == "id"
+    identifies: bool
 
 
 @functools.cache
@@ -103,6 +100,7 @@ def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
         promised=provenance is Provenance.SPEC,
         required=required,
         strict=required or (provenance is Provenance.SPEC and not lenient),
+        identifies=identifies,
     )
     if not (hint in SCALARS or hint in (Any, datetime) or is_model(hint) or is_open_enum(hint)):
         raise TypeError(f"{attribute.name}: {hint!r} has no form on the wire")
