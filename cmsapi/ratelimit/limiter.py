@@ -218,7 +218,8 @@ class RateLimiter:
         permit.stage = stage
         with self._lock:
             now, windows = self.time(), self.windows
-            if stage == "answered":
+            misled = stage == "answered" and windows.accepted(permit)
+            if stage in ("answered", "refused"):
                 windows.answered(permit, now, quota and windows.believed(quota))
             elif stage == "lost":
                 windows.lost(permit, now)
@@ -226,6 +227,11 @@ class RateLimiter:
                 windows.unsent(permit)
             if self.queued:
                 self.serve(now)
+        if misled:
+            logger.warning(
+                "the service goes on although its X-RateLimit-Remaining says that nothing is left of the hour: until "
+                "it answers 429, only the requests that are known here are counted"
+            )
         for limiter in self._limiters.copy():
             if limiter is not self:
                 limiter.wake()
@@ -263,16 +269,6 @@ class RateLimiter:
         """Note that a request got a 429; return how many times in a row the service refused."""
         with self._lock:
             return self.windows.refused(permit, self.time())
-
-    def accepted(self, permit: Permit) -> None:
-        """Note that a request got another answer than a 429."""
-        with self._lock:
-            misled = self.windows.accepted(permit)
-        if misled:
-            logger.warning(
-                "the service goes on although its X-RateLimit-Remaining says that nothing is left of the hour: until "
-                "it answers 429, only the requests that are known here are counted"
-            )
 
     def obey(self, limits: RateLimits) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-End: TypeAlias = Literal["answered", "lost", "unsent"]
+End: TypeAlias = Literal["answered", "refused", "lost", "unsent"]
 Stage: TypeAlias = Literal["taken", "departed"] | End
 # The stages of a permit that has not ended.
 OUT = ("taken", "departed")
@@ -33,8 +33,8 @@ class Permit:
 
     Args:
         stage: `departed` from when the request's bytes may leave. It ends as `answered`: the service has seen the
-            request; as `lost`: there will be no answer, although the request may still arrive; or as `unsent`: nothing
-            has left this machine.
+            request; as `refused`: it has, and answered with 429; as `lost`: there will be no answer, although the
+            request may still arrive; or as `unsent`: nothing has left this machine.
         taken_at: When it was taken.
     """
 

@@ -112,7 +112,7 @@ def read_document(
     except DecodeError as error:
         if or_text and (text := _text_of(response)) is not None:
             return text
-        error.operation, error.request_id = operation.name, read_request_id(response, request)
+        error.operation, error.request_id = operation.name, read_request_id(response.headers.folded, request)
         safe = without_key(response.body, request)
         if safe != response.body:
             error.args, error.excerpt = ("Expected JSON",), excerpt(safe[:_SHOWN])
@@ -205,7 +205,7 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
         "attempts": attempts,
         "hint": hint,
         "response": _shown(response, request),
-        "request_id": read_request_id(response, request),
+        "request_id": read_request_id(response.headers.folded, request),
     }
     if cls is ValidationError:
         return ValidationError(field=_named_field(message, request), **details)
@@ -218,9 +218,8 @@ def _shown(response: Response, request: Request) -> Response:
     return Response(response.status, headers, without_key(response.body, request)[:_KEPT])
 
 
-def read_request_id(response: Response, request: Request) -> str | None:
+def read_request_id(headers: Mapping[str, str], request: Request) -> str | None:
     """Read what the service calls a request, None when no header of the answer tells."""
-    headers = response.headers.folded
     for name in _REQUEST_ID_HEADERS:
         if (said := headers.get(name)) and said.isprintable():
             return text_without_key(said, request)[:_LONGEST_REQUEST_ID]

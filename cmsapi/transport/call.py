@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 import attrs
@@ -74,21 +72,22 @@ class Call:
     options: CallOptions
     limiter: RateLimiter
     #: Loop time of its deadline, infinity without one.
-    ends_at: float = math.inf
+    ends_at: float
     #: The scope that ends it then, or when the client is closed.
-    deadline: asyncio.Timeout = attrs.field(factory=partial(asyncio.timeout, None))
+    deadline: asyncio.Timeout
     attempts: int = 0
     #: Whether an attempt may have taken effect, although no clear answer says so.
     in_doubt: bool = False
-    # Of the newest attempt; `failure` is how the one before ended.
+    # Of the newest attempt, with the loop times of its wish for a permit and of its request; `failure` is how the one
+    # before ended.
     permit: Permit | None = None
+    asked_at: float = 0.0
     sent_at: float = 0.0
     failure: APIError | TransportError | None = None
+    #: Of its answer: the status, the headers by names in lower case, and the JSON document, None for an empty body.
     status: int | None = None
-    #: The JSON document of the answer, None for an empty body.
+    headers: Mapping[str, str] = attrs.field(factory=dict)
     document: Any = None
-    #: What the service calls the request of that answer.
-    request_id: str | None = None
     #: What each attempt before the newest said, and how long the call waited then.
     earlier: list[tuple[str, float]] = attrs.field(factory=list)
 
@@ -106,7 +105,7 @@ class Call:
     async def take_back(self) -> None:
         """Report the newest attempt if it was certainly not executed."""
         permit, not_executed = self.permit, self.options.not_executed
-        if permit is not None and not_executed is not None and (permit.stage == "unsent" or self.status == 429):
+        if permit is not None and not_executed is not None and permit.stage in ("unsent", "refused"):
             self.permit = None
             await not_executed(permit)
 

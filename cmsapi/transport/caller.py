@@ -18,7 +18,7 @@ from cmsapi.api.wire.drift import DriftKind
 from cmsapi.config import WordMap
 from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.transport.answers import text_without_key
+from cmsapi.transport.answers import read_request_id, text_without_key
 from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, expand
@@ -180,7 +180,8 @@ class OperationCaller:
         try:
             return structure(call.document, model)
         except DecodeError as error:
-            error.operation, error.attempts, error.request_id = call.operation.name, call.attempts, call.request_id
+            error.operation, error.attempts = call.operation.name, call.attempts
+            error.request_id = read_request_id(call.headers, call.request)
             error.excerpt = text_without_key(error.excerpt, call.request)
             if call.operation.hint is not None:
                 error.add_note(call.operation.hint)

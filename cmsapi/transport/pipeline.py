@@ -10,10 +10,12 @@ scope of anyio interrupts each `await`, and what became of a paid attempt has to
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
+from typing import Any
 
 import anyio
 import attrs
@@ -64,15 +66,16 @@ class ActiveCalls:
     def __len__(self) -> int:
         return len(self._deadlines)
 
-    def enter(self, deadline: asyncio.Timeout) -> None:
-        """Note that a call begins."""
+    @contextlib.contextmanager
+    def under_way(self, deadline: asyncio.Timeout) -> Iterator[None]:
+        """Count a call as under way while the context lasts."""
         self._deadlines.add(deadline)
-
-    def leave(self, deadline: asyncio.Timeout) -> None:
-        """Note that a call ends."""
-        self._deadlines.remove(deadline)
-        if self._ended is not None and not self._deadlines:
-            self._ended.set()
+        try:
+            yield
+        finally:
+            self._deadlines.remove(deadline)
+            if self._ended is not None and not self._deadlines:
+                self._ended.set()
 
     async def end(self) -> None:
         """End all calls, and return when their callers have their errors."""
@@ -84,6 +87,17 @@ class ActiveCalls:
                 if not deadline.expired():
                     deadline.reschedule(now)
             await self._ended.wait()
+
+
+@attrs.frozen
+class _AtOnce:
+    """Send over a transport that does not tell when bytes leave: from the beginning they may."""
+
+    transport: Transport
+
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
+        departing()
+        return await self.transport.send(request)
 
 
 @attrs.define
@@ -103,11 +117,12 @@ class Pipeline:
     active_calls: ActiveCalls = attrs.field(factory=ActiveCalls)
     base_url: str = ""
     counters: Counters = attrs.field(factory=Counters)
-    _send_aware: bool = attrs.field(init=False)
+    _sender: SendAwareTransport = attrs.field(init=False)
     _max_pause: float = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._send_aware = isinstance(self.transport, SendAwareTransport)
+        transport = self.transport
+        self._sender = transport if isinstance(transport, SendAwareTransport) else _AtOnce(transport)
         self._max_pause = longest_retry_after(self.retry)
 
     async def send(self, operation: Operation, request: Request, options: CallOptions, limiter: RateLimiter) -> Call:
@@ -120,14 +135,25 @@ class Pipeline:
             DeadlineError: The deadline is over.
             ClientClosedError: The client was closed meanwhile.
         """
-        call, deadline = Call(operation, request, options, limiter), self.timeouts.deadline
-        if deadline is not None:
-            call.ends_at = limiter.time() + deadline
-            call.deadline = asyncio.timeout_at(call.ends_at)
-        return await (self._observed(call) if self.hooks.wants(CallFinished.level) else self._in_time(call))
+        deadline = self.timeouts.deadline
+        ends_at = math.inf if deadline is None else limiter.time() + deadline
+        call = Call(operation, request, options, limiter, ends_at, asyncio.timeout(deadline))
+        with self._told(call) if self.hooks.wants(CallFinished.level) else contextlib.nullcontext():
+            try:
+                async with call.deadline:
+                    with self.active_calls.under_way(call.deadline):
+                        return await self._run(call)
+            except TimeoutError as error:
+                if not call.deadline.expired():
+                    raise
+                closing = self.active_calls.closing
+                if not closing:
+                    await call.take_back()
+                raise call.interrupted(deadline, closing=closing) from without_frames(error)
 
-    async def _observed(self, call: Call) -> Call:
-        """Carry out a call with an event at its start and its end."""
+    @contextlib.contextmanager
+    def _told(self, call: Call) -> Iterator[None]:
+        """Tell hooks of the start and the end of a call."""
         time, row, error = call.limiter.time, call.operation, None
         began = time()
         self.hooks(
@@ -140,7 +166,7 @@ class Pipeline:
             )
         )
         try:
-            return await self._in_time(call)
+            yield
         except BaseException as raised:
             error = type(raised).__name__
             raise
@@ -157,32 +183,13 @@ class Pipeline:
                 )
             )
 
-    async def _in_time(self, call: Call) -> Call:
-        """Carry out a call until its deadline, or until the client is closed."""
-        try:
-            async with call.deadline:
-                self.active_calls.enter(call.deadline)
-                try:
-                    return await self._run(call)
-                finally:
-                    self.active_calls.leave(call.deadline)
-        except TimeoutError as error:
-            if not call.deadline.expired():
-                raise
-            closing = self.active_calls.closing
-            if not closing:
-                await call.take_back()
-            raise call.interrupted(self.timeouts.deadline, closing=closing) from without_frames(error)
-
     async def _run(self, call: Call) -> Call:
-        """Make attempts until one succeeds, or none is to follow."""
+        """Take a permit, send, read the answer, and decide whether to repeat all that; until one attempt succeeds."""
         while True:
             try:
-                response = await self._attempt(call)
-                call.document = answers.read_document(
-                    response, call.operation, call.request, call.attempts, or_text=call.options.or_text
-                )
-                call.request_id = answers.read_request_id(response, call.request)
+                permit = await self._take(call)
+                response = await self._send(call, permit)
+                call.document = self._read(call, permit, response)
             except RateLimitWaitError as refused:
                 if call.failure is None:
                     raise
@@ -201,6 +208,62 @@ class Pipeline:
                 return call
             await self._wait_to_repeat(call, call.failure)
 
+    async def _take(self, call: Call) -> Permit:
+        """Wait for the permit of an attempt."""
+        limiter, options = call.limiter, call.options
+        call.asked_at, call.permit, call.status, call.headers = limiter.time(), None, None, {}
+        if call.operation.path in UNLIMITED_PATHS:
+            permit = Permit()
+        else:
+            announce = partial(self._announce, call)
+            permit = await limiter.acquire(
+                options.priority, max_wait=self.max_wait, max_pause=self._max_pause, announce=announce
+            )
+        call.permit, call.sent_at = permit, limiter.time()
+        call.attempts += 1
+        self.counters.requests += 1
+        return permit
+
+    async def _send(self, call: Call, permit: Permit) -> Response:
+        """Send the request once; end the permit if no answer comes."""
+        if self.hooks.wants(RequestStarted.level):
+            waited = call.sent_at - call.asked_at
+            self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=waited))
+        before, timeout = call.options.before_attempt, asyncio.timeout(self.timeouts.request)
+        try:
+            async with timeout:
+                check = None if before is None else await before(permit)
+                response: object = await self._sender.send_aware(call.request, partial(_depart, permit, check))
+                if not isinstance(response, Response):
+                    wrong = f"a transport's send returns a cmsapi.Response, not {type(response).__name__}"
+                    raise TypeError(wrong)  # noqa: TRY301  it ends the permit as well
+                return response
+        except BaseException as raised:
+            error = self._unanswered(call, permit, raised, late=timeout.expired())
+            if self.hooks.wants(RequestFinished.level):
+                self._tell_end(call, error=type(error).__name__)
+            if error is raised:
+                raise
+            raise error from raised
+
+    def _read(self, call: Call, permit: Permit, response: Response) -> Any:
+        """End the permit, learn what an answer says of limits and time, and return its document."""
+        limiter, headers, refused = call.limiter, response.headers.folded, response.status == 429
+        call.status, call.headers = response.status, headers
+        quota = answers.read_quota(headers)
+        self.clock.learn(headers, call.sent_at)
+        if refused and call.operation.path not in UNLIMITED_PATHS:
+            # Before the permit ends, because that lets the next ones go.
+            pause = pause_after_refusals(limiter.refused(permit), self.rng)
+            limiter.pause(max(pause, answers.read_retry_after(headers) or 0.0))
+        limiter.end(permit, "refused" if refused else "answered", quota)
+        self.counters.answered += 1
+        if self.hooks.wants(RequestFinished.level):
+            self._tell_end(call)
+        return answers.read_document(
+            response, call.operation, call.request, call.attempts, or_text=call.options.or_text
+        )
+
     async def _wait_to_repeat(self, call: Call, failure: APIError | TransportError) -> None:
         """Wait until a call is to be repeated.
 
@@ -216,72 +279,6 @@ class Pipeline:
         if ask is not None and not await ask(failure):
             call.earlier.pop()
             raise call.final_error(failure, self.retry)
-
-    async def _attempt(self, call: Call) -> Response:
-        """Wait for a permit, send the request once, and end the permit."""
-        limiter, options = call.limiter, call.options
-        asked, call.permit, call.status = limiter.time(), None, None
-        if call.operation.path in UNLIMITED_PATHS:
-            permit = Permit()
-        else:
-            announce = partial(self._announce, call)
-            permit = await limiter.acquire(
-                options.priority, max_wait=self.max_wait, max_pause=self._max_pause, announce=announce
-            )
-        now = call.sent_at = limiter.time()
-        call.permit = permit
-        call.attempts += 1
-        self.counters.requests += 1
-        if self.hooks.wants(RequestStarted.level):
-            self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
-        timeout = asyncio.timeout(self.timeouts.request)
-        try:
-            async with timeout:
-                response = await self._through_transport(call, permit)
-        except BaseException as raised:
-            error = self._unanswered(call, permit, raised, late=timeout.expired())
-            if self.hooks.wants(RequestFinished.level):
-                self._tell_end(call, asked, error=type(error).__name__)
-            if error is raised:
-                raise
-            raise error from raised
-        headers, call.status = response.headers.folded, response.status
-        quota = answers.read_quota(headers)
-        self.clock.learn(headers, now)
-        if call.operation.path not in UNLIMITED_PATHS:
-            # Before the permit ends, because that lets the next ones go.
-            if response.status == 429:
-                pause = pause_after_refusals(limiter.refused(permit), self.rng)
-                limiter.pause(max(pause, answers.read_retry_after(headers) or 0.0))
-            else:
-                limiter.accepted(permit)
-        limiter.end(permit, "answered", quota)
-        self.counters.answered += 1
-        if self.hooks.wants(RequestFinished.level):
-            self._tell_end(call, asked, request_id=answers.read_request_id(response, call.request))
-        return response
-
-    async def _through_transport(self, call: Call, permit: Permit) -> Response:
-        before = call.options.before_attempt
-        check = None if before is None else await before(permit)
-
-        def departing() -> None:
-            if check is not None:
-                check()
-            if permit.stage == "taken":
-                permit.stage = "departed"
-                if (count := REQUEST_COUNT.get()) is not None:
-                    count.sent += 1
-
-        if self._send_aware:
-            response: object = await cast("SendAwareTransport", self.transport).send_aware(call.request, departing)
-        else:
-            # The transport does not tell when bytes leave: from here on they may.
-            departing()
-            response = await cast("Transport", self.transport).send(call.request)
-        if not isinstance(response, Response):
-            raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
-        return response
 
     def _unanswered(self, call: Call, permit: Permit, error: BaseException, *, late: bool) -> BaseException:
         """End the permit of an attempt without an answer, and return the error of the attempt."""
@@ -301,7 +298,8 @@ class Pipeline:
             return unanswered(unsent, f"({type(error).__name__})")
         return error
 
-    def _tell_end(self, call: Call, asked: float, *, error: str | None = None, request_id: str | None = None) -> None:
+    def _tell_end(self, call: Call, *, error: str | None = None) -> None:
+        """Tell hooks of the end of an attempt."""
         row, limiter = call.operation, call.limiter
         self.hooks(
             RequestFinished(
@@ -311,9 +309,9 @@ class Pipeline:
                 error=error,
                 duration=limiter.time() - call.sent_at,
                 attempt=call.attempts,
-                request_id=request_id,
+                request_id=answers.read_request_id(call.headers, call.request),
                 operation=row.name,
-                waited=call.sent_at - asked,
+                waited=call.sent_at - call.asked_at,
                 remaining=limiter.remaining,
             )
         )
@@ -349,3 +347,13 @@ class Pipeline:
         if self.hooks.wants(QuotaWait.level):
             window, reason = call.limiter.why_wait(call.options.priority)
             self.hooks(QuotaWait(operation=call.operation.name, expected=expected, window=window, reason=reason))
+
+
+def _depart(permit: Permit, check: Callable[[], None] | None) -> None:
+    """Note that the first byte of an attempt may leave now, unless the check of the caller forbids it."""
+    if check is not None:
+        check()
+    if permit.stage == "taken":
+        permit.stage = "departed"
+        if (count := REQUEST_COUNT.get()) is not None:
+            count.sent += 1
