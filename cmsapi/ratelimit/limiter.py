@@ -341,7 +341,7 @@ class RateLimiter:
     def remaining(self) -> int | None:
         """Requests that the hour admits, as of the last request; None for no limit."""
         windows = self.windows
-        return max(0, int(windows.remaining)) if windows.per_hour != math.inf else None
+        return max(0, int(windows.available())) if windows.per_hour != math.inf else None
 
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""

@@ -51,7 +51,7 @@ class RequestLog:
 
     def in_second(self, now: float) -> int:
         """Return how many are in the second."""
-        return len(self._times) - self._out_of_second(now)
+        return len(self._times) - bisect_right(self._times, now, key=lambda at: at + self.second)
 
     def between(self, after: float, until: float) -> int:
         """Return how many landed after a time and not after another one."""
@@ -63,14 +63,11 @@ class RequestLog:
 
     def leaves_second(self, now: float) -> float:
         """Return when the next one leaves the second, infinity when none is in it."""
-        first = self._out_of_second(now)
-        return self._times[first] + self.second if first < len(self._times) else math.inf
+        count = self.in_second(now)
+        return self._times[-count] + self.second if count else math.inf
 
     def leaves_hour(self, count: int = 1) -> float:
         """Return when `count` requests will have left the hour, infinity when fewer are in it."""
         if count <= 0:
             return -math.inf
         return self._times[self._gone + count - 1] + self.hour if count <= len(self) else math.inf
-
-    def _out_of_second(self, now: float) -> int:
-        return bisect_right(self._times, now, key=lambda at: at + self.second)

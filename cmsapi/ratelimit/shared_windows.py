@@ -104,25 +104,23 @@ class SharedWindows(SlidingWindows):
 
     def take(self, permit: Permit, now: float, *, background: bool = False) -> bool:
         """Take a permit, if one is at hand; a take for polls has left a part to others."""
+        taken = super().take(permit, now, background=background)
+        if taken and self.outage is None:
+            self._at_hand -= 1
+        return taken
+
+    def room(self, now: float, *, background: bool = False) -> float:
+        """Return how many permits are free: those at hand, unless the state cannot be reached."""
         if self.outage is not None:
-            return super().take(permit, now, background=background)
-        if not self._admits(now):
-            return False
-        self._at_hand -= 1
-        self.take_freely(permit, now)
-        return True
+            return super().room(now, background=background)
+        return 0 if self._expired(now) or self.probing(now) else self._at_hand
 
     def next_time(self, now: float, *, background: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
         self._schedule(now)
-        if self.outage is not None:
+        if self.outage is not None or self.room(now) > 0:
             return super().next_time(now, background=background)
-        if self._admits(now):
-            return now
         return self.unanswered.next_change(now) if self._at_hand else math.inf
-
-    def _admits(self, now: float) -> bool:
-        return self._at_hand > 0 and not self._expired(now) and not self.probing(now)
 
     def _expired(self, now: float) -> bool:
         """Check whether other processes may take this one for gone, and with it what is at hand."""

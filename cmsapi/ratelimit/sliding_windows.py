@@ -153,9 +153,8 @@ class SlidingWindows:
 
     def obey_service(self, limit: float) -> None:
         """Obey the limit of the hour that an answer names, if it is stricter than the setting."""
-        if limit != self.service_limit:
-            self.service_limit = limit
-            self._limit()
+        self.service_limit = limit
+        self._limit()
 
     def slow_down(self, per_second: float) -> None:
         """Allow no more requests in any one second for the time being; infinity ends that."""
@@ -183,26 +182,22 @@ class SlidingWindows:
         """Take a permit, if one is free; `background` leaves the reserves of both windows to others."""
         if self.room(now, background=background) <= 0:
             return False
-        self.take_freely(permit, now)
-        return True
-
-    def take_freely(self, permit: Permit, now: float) -> None:
-        """Take a permit that is known to be free."""
         lost = self.unanswered
         if not self.outstanding:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self.known or self.refusals >= _REFUSED_OFTEN:
             self._probe = permit
-        if self.remaining <= 0 and self.foreign_usage.count and self.tries_every == _CHECK_OTHERS:
+        if self.available() <= 0 and self.foreign_usage.count and self.tries_every == _CHECK_OTHERS:
             self._check = permit
         permit.taken_at = now
         self.take_all(1)
+        return True
 
     def take_all(self, count: int) -> None:
         """Note that `count` permits are out."""
         self.outstanding += count
-        if count and self.remaining <= 0:
+        if count and self.available() <= 0:
             # This one tries an hour that is full by what an answer said; another one only after it has landed.
             self.tries_at = math.inf
 
@@ -214,8 +209,8 @@ class SlidingWindows:
         of_hour = self.available(background=background)
         if of_hour <= 0:
             of_hour = 1 if now >= self.tries_at and self._full_by_answers() else 0
-        of_second = self._of_second(now) + self.unanswered.overdue(now)
-        return min(of_hour, of_second - self._reserved_of_second(background=background))
+        of_second = self.burst(background=background) - self.in_second(now) + self.unanswered.overdue(now)
+        return min(of_hour, of_second)
 
     def probing(self, now: float) -> bool:
         """Check whether a probe is out that all others wait for."""
@@ -224,10 +219,8 @@ class SlidingWindows:
         if not self.known or self.refusals >= _REFUSED_OFTEN:
             return True
         silent = now >= self.unanswered.silent_from
-        return silent and (self.unanswered.overdue(now) > 0 or self._of_second(now) <= self._for_probes)
-
-    def _of_second(self, now: float) -> float:
-        return self.per_second - self.outstanding - self.log.in_second(now)
+        left = self.per_second - self.in_second(now)
+        return silent and (self.unanswered.overdue(now) > 0 or left <= self._for_probes)
 
     def next_time(self, now: float, *, background: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if only an answer can tell."""
@@ -312,7 +305,8 @@ class SlidingWindows:
             return
         log, foreign = self.log, self.foreign_usage
         until_reset = quota.reset + log.second
-        self.obey_service(quota.limit)
+        if quota.limit != self.service_limit:
+            self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
         at_least = counted - self.outstanding - log.between(taken_at - log.hour, now)
         if at_least > 0 or foreign.count:
@@ -354,21 +348,18 @@ class SlidingWindows:
         """Requests of this hour: those that have not landed, those that have, and those of other programs."""
         return self.outstanding + len(self.log) + self.foreign_usage.count
 
-    @property
-    def remaining(self) -> float:
-        """Requests that the hour still admits."""
-        return self.per_hour - self.used
+    def in_second(self, now: float) -> int:
+        """Return the requests of the last second: those that have landed in it, and those that have not landed."""
+        return self.outstanding + self.log.in_second(now)
 
-    def available(self, *, background: bool) -> float:
+    def available(self, *, background: bool = False) -> float:
         """Return how many requests the hour still admits; for the background that may be less than none."""
-        return self.remaining - (self.reserve if background else 0)
+        return self.per_hour - self.used - (self.reserve if background else 0)
 
     def burst(self, *, background: bool) -> float:
         """Return how many requests a second admits."""
-        return self.per_second - self._reserved_of_second(background=background)
-
-    def _reserved_of_second(self, *, background: bool) -> int:
-        return (self._for_strangers if self.foreign_usage.count else 0) + (self._reserve_of_second if background else 0)
+        strangers = self._for_strangers if self.foreign_usage.count else 0
+        return self.per_second - strangers - (self._reserve_of_second if background else 0)
 
     def returning(self, now: float, within: float) -> int:
         """Return how many permits the hour gives back in `within` seconds, as far as their answers are there."""
@@ -392,7 +383,7 @@ class SlidingWindows:
         short = ahead + 1 - self.available(background=background)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
-        burst = ahead + 1 + self.outstanding + self.log.in_second(now) - self.burst(background=background)
+        burst = ahead + 1 + self.in_second(now) - self.burst(background=background)
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def idle(self, now: float) -> bool:
@@ -420,7 +411,7 @@ class SlidingWindows:
     def _full_by_answers(self) -> bool:
         """Check whether the hour is full by what answers said, and not by our requests and the setting."""
         own = self.outstanding + len(self.log)
-        return self.remaining <= 0 and own < self.own_limit and self.service_limit <= self.own_limit
+        return self.available() <= 0 and own < self.own_limit and self.service_limit <= self.own_limit
 
     def _next_try(self, now: float) -> float:
         """Return when one request may try an hour that is full by what answers said, infinity when it is not."""

@@ -61,9 +61,9 @@ async def read_use(state: State, account: str, limiter: RateLimiter) -> RequestU
 def _use(windows: SlidingWindows, now: float, processes: Mapping[str, int]) -> RequestUse:
     return RequestUse(
         per_hour=windows.per_hour,
-        hour=windows.outstanding + len(windows.log) + windows.foreign_usage.count,
+        hour=windows.used,
         foreign=windows.foreign_usage.count,
         per_second=windows.per_second,
-        second=windows.outstanding + windows.log.in_second(now),
+        second=windows.in_second(now),
         processes=processes,
     )

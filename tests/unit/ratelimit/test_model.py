@@ -76,8 +76,8 @@ class Counted(SlidingWindows):
                 record.landing_at, record.lands = True, now + IN_FLIGHT_CAP
         super().answered(permit, now, quota)
         left_since = sum(permit.taken_at < each.lands + HOUR <= now for each in self.records.values())
-        if quota is not None and self.remaining > quota.remaining + left_since:
-            self.mistakes.append(f"{now}: {self.remaining} remaining, although the service said {quota.remaining}")
+        if quota is not None and self.available() > quota.remaining + left_since:
+            self.mistakes.append(f"{now}: {self.available()} remaining, although the service said {quota.remaining}")
 
     def lost(self, permit: Permit, now: float) -> None:
         record = self.records[permit]

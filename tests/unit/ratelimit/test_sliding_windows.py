@@ -51,7 +51,7 @@ def test_reset_frees_the_oldest_only() -> None:
     windows = SlidingWindows(None, 1000)
     first = taken(windows, 0.0)
     windows.answered(first, 0.1, Quota(1000, 0, 10))
-    assert (windows.foreign_usage.count, windows.remaining) == (999, 0)
+    assert (windows.foreign_usage.count, windows.available()) == (999, 0)
     assert windows.next_time(0.1) == pytest.approx(11.1)
     assert windows.expected_wait(0, 0.1) == pytest.approx(11.0)
     assert windows.expected_wait(1, 0.1) == pytest.approx(HOUR, abs=0.2)
@@ -70,7 +70,7 @@ def test_a_count_of_others_is_checked() -> None:
     assert windows.believed(quota) == quota
     assert windows.accepted(check)
     windows.answered(check, 60.4, windows.believed(quota))
-    assert (windows.foreign_usage.count, windows.remaining) == (0, 998)
+    assert (windows.foreign_usage.count, windows.available()) == (0, 998)
     windows.refused(taken(windows, 61.0), 61.1)
     assert windows.believed(quota) == quota
 
@@ -86,9 +86,9 @@ def test_the_header_limits_the_hour_and_the_setting_too() -> None:
     """The lower of header and setting holds; a header that rises again gives back no more than the setting."""
     windows = SlidingWindows(20, 1000, first_alone=False)
     spent(windows, 1, 0.0, Quota(100, 99, 3600))
-    assert (windows.per_hour, windows.remaining) == (100, 99)
+    assert (windows.per_hour, windows.available()) == (100, 99)
     spent(windows, 1, 1.0, Quota(5000, 4998, 3600))
-    assert (windows.per_hour, windows.remaining) == (1000, 998)
+    assert (windows.per_hour, windows.available()) == (1000, 998)
 
 
 def test_others_age_out() -> None:
@@ -99,7 +99,7 @@ def test_others_age_out() -> None:
     windows.next_time(1801.1)
     assert windows.foreign_usage.count == 6
     windows.next_time(HOUR)
-    assert (windows.foreign_usage.count, windows.remaining, windows.idle(HOUR)) == (0, 10, True)
+    assert (windows.foreign_usage.count, windows.available(), windows.idle(HOUR)) == (0, 10, True)
 
 
 def test_headers_correct_the_estimate_downwards() -> None:
@@ -119,7 +119,7 @@ def test_a_slow_answer_invents_no_foreign_usage() -> None:
     slow.stage = "departed"
     windows.next_time(3605.0)
     windows.answered(slow, 3605.0, Quota(12, 0, 1))
-    assert (windows.foreign_usage.count, windows.remaining) == (0, 11)
+    assert (windows.foreign_usage.count, windows.available()) == (0, 11)
 
 
 def test_tightening_keeps_what_was_used() -> None:
@@ -129,7 +129,7 @@ def test_tightening_keeps_what_was_used() -> None:
     windows.tighten(5, 4)
     windows.tighten(50, None)
     windows.tighten(None, 400)
-    assert (windows.per_second, windows.per_hour, windows.remaining) == (5, 4, 1)
+    assert (windows.per_second, windows.per_hour, windows.available()) == (5, 4, 1)
     spent(windows, 1, 1.0)
     assert windows.next_time(1.0) == HOUR
 
@@ -163,7 +163,7 @@ def test_more_was_sent_without_limits_than_the_limit_admits() -> None:
     for moment in range(50):
         spent(windows, 1, float(moment))
     windows.tighten(None, 10)
-    assert windows.remaining == -40
+    assert windows.available() == -40
     assert windows.next_time(50.0) == 40.0 + HOUR
     assert windows.first_return(50.0) == HOUR - 50.0
 
