@@ -25,9 +25,12 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from cmsapi.config import RateLimits
 from cmsapi.errors import StateError
+from cmsapi.ratelimit.clock import clock_tick
+from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.request_log import RequestLog
+from cmsapi.ratelimit.request_log import SECOND, RequestLog
 from cmsapi.ratelimit.shared_log import GATHER, LONGEST_WAIT, OUTAGE_PAUSE, AccountLimits, Take, Taken, take
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
@@ -45,6 +48,29 @@ TRY_AGAIN = 1.0
 # How long after the last take was asked for the first request may go alone: the permits that other processes got before
 # are then out of the second.
 STILL = 1.5
+# A process without a limit of its own takes its share of this while the state cannot be reached.
+_BURST = 20
+
+
+def join_processes(store: State, account: str, limits: RateLimits) -> RateLimiter:
+    """Make the limiter of an account on the running loop; it shares the limits with other processes by way of a state.
+
+    Args:
+        store: Where the processes share the limits.
+        account: Whose limits: a digest of base URL and key.
+        limits: What the account admits, and the share of this process while the state cannot be reached.
+    """
+    shared = AccountLimits(
+        per_second=limits.per_second,
+        per_hour=limits.per_hour,
+        reserve=limits.reserve,
+        second=SECOND + clock_tick(),
+    )
+    alone = max(1, int((limits.per_second or _BURST) * limits.share))
+    windows = SharedWindows(store, account, shared, alone=alone)
+    limiter = RateLimiter(windows)
+    windows.connect(limiter.waiting, limiter.serve)
+    return limiter
 
 
 class SharedWindows(SlidingWindows):

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A process without a limit of its own takes its share of this while the shared state cannot be reached.
-_BURST = 20
 # Accounts that are kept although no client uses them, because of what was learned about their jobs.
 _KEPT = 64
 
@@ -48,31 +46,16 @@ class SharedAccount:
     def open(self, state: State, limits: RateLimits) -> None:
         """Use a state from now on, which replaces one that was closed with its last client."""
         self.state: State = state
-        self.limiter: RateLimiter = (
-            self._limiter_of_processes(limits) if state.shared else join_process(self.account.digest, limits)
-        )
+        if state.shared:
+            from cmsapi.ratelimit.shared_windows import join_processes
+
+            self.limiter: RateLimiter = join_processes(state, self.account.digest, limits)
+        else:
+            self.limiter = join_process(self.account.digest, limits)
         if self._scheduler is not None:
             self._scheduler.policy.limiter = self.limiter
             if self._scheduler.duration_store is not None:
                 self._scheduler.duration_store.state = state
-
-    def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
-        from cmsapi.ratelimit.clock import clock_tick
-        from cmsapi.ratelimit.request_log import SECOND
-        from cmsapi.ratelimit.shared_log import AccountLimits
-        from cmsapi.ratelimit.shared_windows import SharedWindows
-
-        alone = max(1, int((limits.per_second or _BURST) * limits.share))
-        shared = AccountLimits(
-            per_second=limits.per_second,
-            per_hour=limits.per_hour,
-            reserve=limits.reserve,
-            second=SECOND + clock_tick(),
-        )
-        windows = SharedWindows(self.state, self.account.digest, shared, alone=alone)
-        limiter = RateLimiter(windows)
-        windows.connect(limiter.waiting, limiter.serve)
-        return limiter
 
     def scheduler(self, rng: random.Random) -> Scheduler:
         """Return the scheduler, made when a client first uses jobs."""
