@@ -45,6 +45,9 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 LONGEST_REASON = 500
 #: The fact of a generation whose article waits for a decision that `on_review` was asked for, and has not made.
 HOOK_ASKED = "deciding"
+#: The fact of a launch that follows one of the same that stayed unknown: once it has happened, that one is not asked
+#: for any more.
+FOLLOWS_UNKNOWN = "follows_unknown"
 
 # The document of an account that names its journal, for those who must not ask the service.
 _JOURNAL = "journal"
@@ -243,21 +246,28 @@ class LaunchJournal:
             if not isinstance(error, StateError | LeaseLostError):
                 raise
             logger.warning("Journal unavailable; a launch could not be recorded as done: %s", error)
+        else:
+            if FOLLOWS_UNKNOWN in record.entry.facts:
+                self._writes.add(record.lease.key, partial(self.unknown.close, record.lease))
 
     async def record_unknown(self, record: Record, why: str) -> None:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         await self.unknown.add(record.lease, entry)
+        # If it is left open all the same, its entry alone is to be asked for.
+        record.entry = attrs.evolve(record.entry, facts={**record.entry.facts, FOLLOWS_UNKNOWN: True})
         await self.delete(record, EntryStatus.UNKNOWN, facts=entry.facts)
 
-    def restore_later(self, record: Record) -> None:
-        """Write the entry of a launch in doubt once more, because no caller has heard of the doubt, and release it."""
+    def leave_open(self, record: Record) -> None:
+        """Write what is known of a launch in doubt, also if its entry was deleted, and release it; in a moment."""
 
-        async def restore() -> None:
-            if await self.state.begin(record.lease, record.entry) is None:
+        async def leave() -> None:
+            # Another process may have it by now.
+            if record.held or await self.state.begin(record.lease, record.entry) is None:
+                await self.write(record)
                 await self.leases.release(record)
 
-        self._writes.add(record.lease.key, restore)
+        self._writes.add(record.lease.key, leave)
 
     async def note_outcome(self, entry: Entry, *, anew: bool = False) -> None:
         """Keep the outcome of an item whose job has the entry of another item; also when its caller is cancelled.

@@ -29,7 +29,7 @@ _MOST = 500
 class UnknownLaunches:
     """Keep the launches of the last day that became unknown, in one document.
 
-    One that was checked again has a time of its end.
+    One that was found since, or that another launch of the same has followed, has a time of its end.
 
     Args:
         state: Where they are kept.
@@ -47,10 +47,10 @@ class UnknownLaunches:
         """Remember a launch, before its entry is deleted."""
         await self._write(lease, entry)
 
-    async def has(self, lease: Lease, asked_at: float) -> bool:
-        """Tell whether the launch that was asked for at a time became unknown."""
+    async def of(self, lease: Lease, asked_at: float) -> Entry | None:
+        """Return the launch that was asked for at a time, if it became unknown."""
         found = (await self._read(lease.scope)).get(lease.key)
-        return found is not None and found.asked_at == asked_at
+        return found if found is not None and not found.over and found.asked_at == asked_at else None
 
     async def open(self, scope: str) -> dict[str, Entry]:
         """Return by their keys those that the service may show by now.
@@ -62,16 +62,18 @@ class UnknownLaunches:
         shown = {kind.name for kind in KINDS.values() if not kind.polled_by_id}
         return {key: entry for key, entry in recent.items() if entry.kind in shown}
 
+    async def find(self, lease: Lease) -> Entry | None:
+        """Return the launch of a key that the service may show by now."""
+        return (await self.open(lease.scope)).get(lease.key)
+
     async def recent(self, scope: str) -> list[Entry]:
-        """Return those of the last day that were not checked again, the oldest first."""
+        """Return those of the last day that were neither found nor followed, the oldest first."""
         return [entry for entry in self._newest(await self._read(scope)).values() if not entry.over]
 
-    async def take(self, lease: Lease) -> Entry | None:
-        """Return the launch of a key to check it again; from now on it is not open."""
-        found = (await self.open(lease.scope)).get(lease.key)
-        if found is not None:
+    async def close(self, lease: Lease) -> None:
+        """Note that the launch of a key was found, or that another one has followed it."""
+        if (found := (await self._read(lease.scope)).get(lease.key)) is not None:
             await self._write(lease, attrs.evolve(found, ended_at=self._wall()))
-        return found
 
     async def _read(self, scope: str) -> dict[str, Entry]:
         document = await self._state.get_document(scope, _DOCUMENT)

@@ -11,7 +11,7 @@ import secrets
 
 import attrs
 
-from cmsapi.jobs.errors import sent_times, without_result
+from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.registry import KINDS
@@ -43,7 +43,7 @@ class Intent:
                 if followed is not None:
                     with record.in_work():
                         await self._check_followed(record, followed)
-                return await self._look_again(record) or record
+                return await self._reconciler.look_again(record) or record
             followed = record.entry
             if record.working is not None:
                 await record.working.wait()
@@ -52,23 +52,6 @@ class Intent:
                 found = await self._resolve(record)
             if found is not None:
                 return found
-
-    async def _look_again(self, record: Record) -> TrackedJob | None:
-        """Return the job of an earlier launch of the same that stayed unknown, if the service shows it by now."""
-        kind, journal = self._launch.request.kind, self._journal
-        if kind.polled_by_id:
-            return None
-        with record.in_work():
-            try:
-                doubted = await journal.unknown.take(record.lease)
-                if doubted is None or doubted.settings != self._entry.settings:
-                    return None
-                return await self._reconciler.look_again(record, doubted)
-            except BaseException:
-                # It was not sent.
-                if not record.bound:
-                    journal.delete_later(record)
-                raise
 
     def _describe(self) -> tuple[str, Entry]:
         """Return the key that launches of the same work share, and its entry."""
@@ -93,9 +76,12 @@ class Intent:
 
     async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
-        if await self._journal.unknown.has(record.lease, followed.asked_at):
-            # That launch is the one in doubt, also for others that have waited for it.
-            record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
+        doubted = await self._journal.unknown.of(record.lease, followed.asked_at)
+        if doubted is not None:
+            # That launch is the one in doubt, also for others that have waited for it, and what tells of it is kept.
+            record.entry = attrs.evolve(
+                record.entry, asked_at=doubted.asked_at, served_at=doubted.served_at, facts=doubted.facts
+            )
             self._launch.record = record
             why = "another client sent it, and it could not find out whether it happened"
             await self._reconciler.give_up(self._launch, why, "no answer")
@@ -134,10 +120,10 @@ class Intent:
                 return settled
         # Nothing was launched, or it is repeated, so that the settings of the dead process do not matter.
         replacement = self._entry
-        if (doubt := record.entry.facts.get("doubt")) is not None:
+        if "doubt" in record.entry.facts:
             # Until this launch is sent, that of the dead process is the one that may have been.
-            facts = {**replacement.facts, "doubt": doubt, "sent": sent_times(record.entry)}
-            replacement = attrs.evolve(replacement, status=EntryStatus.SENDING, facts=facts)
+            facts, served_at = {**replacement.facts, **record.entry.facts}, record.entry.served_at
+            replacement = attrs.evolve(replacement, status=EntryStatus.SENDING, served_at=served_at, facts=facts)
         await self._journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 

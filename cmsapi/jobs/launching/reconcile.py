@@ -25,7 +25,7 @@ from cmsapi.errors import (
     StateError,
 )
 from cmsapi.jobs.errors import UNUSABLE_ID, sent_times, unknown_launch
-from cmsapi.jobs.journal.journal import LONGEST_REASON
+from cmsapi.jobs.journal.journal import FOLLOWS_UNKNOWN, LONGEST_REASON
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.books import Books
@@ -34,7 +34,7 @@ from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
-from cmsapi.state.entry import Entry, EntryStatus
+from cmsapi.state.entry import EntryStatus
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -140,9 +140,9 @@ class Reconciler:
                 await self._journal.record_unknown(record, why)
             # The last caller may have gone meanwhile.
             if stays := not launch.callers:
-                self._journal.restore_later(record)
+                self._journal.leave_open(record)
         except asyncio.CancelledError:
-            self._journal.restore_later(record)
+            self._journal.leave_open(record)
             raise
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
@@ -211,9 +211,25 @@ class Reconciler:
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
         return unknown_launch(kind.name, launch.request.target, evidence)
 
-    async def look_again(self, record: Record, doubted: Entry) -> TrackedJob | None:
-        """Look once more whether a launch that stayed unknown is shown; adopt its job under a record if it is."""
-        request = LaunchRequest(kind=KINDS[doubted.kind], target=doubted.target, path={})
+    async def look_again(self, record: Record) -> TrackedJob | None:
+        """Look whether an earlier launch of the same that stayed unknown is shown by now; adopt its job if it is."""
+        with record.in_work():
+            try:
+                return await self._look_again(record)
+            except BaseException:
+                # It was not sent.
+                if not record.bound:
+                    self._journal.delete_later(record)
+                raise
+
+    async def _look_again(self, record: Record) -> TrackedJob | None:
+        entry, kind = record.entry, KINDS[record.entry.kind]
+        if kind.polled_by_id or (doubted := await self._journal.unknown.find(record.lease)) is None:
+            return None
+        record.entry = attrs.evolve(entry, facts={**entry.facts, FOLLOWS_UNKNOWN: True})
+        if doubted.settings != entry.settings:
+            return None
+        request = LaunchRequest(kind=kind, target=doubted.target, path={})
         launch = PendingLaunch(
             request, self._poller, self._policy, record=Record(doubted, record.lease), repeatable=False
         )
@@ -224,7 +240,7 @@ class Reconciler:
             return None
         if shown is None or shown.verdict is not Verdict.LAUNCHED:
             return None
-        facts, served_at = doubted.facts, doubted.served_at
+        facts, served_at = {**doubted.facts, FOLLOWS_UNKNOWN: True}, doubted.served_at
         record.entry = attrs.evolve(record.entry, asked_at=doubted.asked_at, facts=facts, served_at=served_at)
         return await self.adopt(record, attrs.evolve(shown, served_at=served_at))
 

@@ -17,7 +17,7 @@ from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchRecovered
-from cmsapi.state.entry import EntryStatus, Lease
+from cmsapi.state.entry import Entry, EntryStatus, Lease
 
 
 @attrs.frozen
@@ -56,26 +56,22 @@ async def resume(poller: Poller, reconciler: Reconciler) -> Resumed:
                 # They are no longer in the journal: the next call would not tell.
                 end.add_note(str(each))
             raise end
-    shown = [job for key in doubted if (job := await _look_again(poller, reconciler, key))]
+    shown = [job for key, each in doubted.items() if (job := await _look_again(poller, reconciler, key, each))]
     jobs = tuple(job_of(end, poller) for end in (*ended, *shown) if isinstance(end, TrackedJob))
     return Resumed(jobs, unknown)
 
 
-async def _look_again(poller: Poller, reconciler: Reconciler, key: str) -> TrackedJob | None:
-    """Return the job of a launch that stayed unknown, if the service shows it by now; otherwise it is kept."""
-    journal, lease = poller.journal, Lease(poller.journal.scope, key)
-    if (doubted := await journal.unknown.take(lease)) is None:
-        return None
-    entry = attrs.evolve(doubted, status=EntryStatus.INTENT, batch=None, item=None)
+async def _look_again(poller: Poller, reconciler: Reconciler, key: str, doubted: Entry) -> TrackedJob | None:
+    """Return the job of a launch that stayed unknown, if the service shows it by now."""
+    journal = poller.journal
+    entry = attrs.evolve(doubted, status=EntryStatus.INTENT, asked_at=journal.wall(), batch=None, item=None)
     record = await journal.begin(key, entry)
     if record.entry is not entry:
         # It was launched again since.
         return None
-    with record.in_work():
-        job = await reconciler.look_again(record, doubted)
+    job = await reconciler.look_again(record)
     if job is None:
         await journal.delete(record)
-        await journal.unknown.add(lease, doubted)
     return job
 
 

@@ -102,7 +102,7 @@ class Sender:
                 launch.give_back(launch.credits)
             if record.held and not record.bound:
                 # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
-                self._journal.leases.release_later(record) if in_flight else self._journal.delete_later(record)
+                self._journal.leave_open(record) if in_flight else self._journal.delete_later(record)
             if in_flight and isinstance(error, asyncio.CancelledError):
                 # The end of the client cancels what is in flight, and the last caller a repeat that has not left.
                 said = "it was cancelled before its answer was read and written down"

@@ -418,15 +418,15 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         launch = attrs.evolve(ITEM, asked_at=asked_at, item=f"{asked_at}", facts={"settle": 5.0})
         theirs = await one.begin("k", launch)
         followed = (await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))).entry
-        assert not await other.unknown.has(Lease(SCOPE, "k"), followed.asked_at)
+        assert await other.unknown.of(Lease(SCOPE, "k"), followed.asked_at) is None
         await one.record_unknown(theirs, "no evidence " + "x" * 1000)
         told = attrs.evolve(launch, facts={"settle": 5.0, "found": "no evidence " + "x" * 488})
         assert (await fleet.outcomes())[f"{asked_at}"] == attrs.evolve(told, status="unknown", ended_at=NOW)
         mine = await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))
         assert mine.held
-        assert await other.unknown.has(mine.lease, followed.asked_at)
-        assert not await other.unknown.has(mine.lease, ENTRY.asked_at)
-        assert not await other.unknown.has(Lease(SCOPE, "another"), followed.asked_at)
+        assert await other.unknown.of(mine.lease, followed.asked_at) == attrs.evolve(told, batch="nightly")
+        assert await other.unknown.of(mine.lease, ENTRY.asked_at) is None
+        assert await other.unknown.of(Lease(SCOPE, "another"), followed.asked_at) is None
         await other.delete(mine)
 
 

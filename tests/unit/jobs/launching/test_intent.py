@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -123,6 +124,25 @@ async def test_the_waiters_of_a_launch_get_its_error() -> None:
         assert await open_entries(sandbox) == {}
         # A later launch is a launch of its own.
         await (await other.prompts.analyze(prompt_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["memory", "sqlite"])
+async def test_a_launch_that_was_followed_keeps_what_tells_that_it_happened(shared: bool, tmp_path: Path) -> None:
+    """Two clients are told of one doubt; when the service shows the launch later, neither pays for it again."""
+    lost = Fault(match="POST */analyze", drop=True, when="after")
+    sandbox = box(30.0, rules=[lost, Fault(match="GET */keywords/*", status=404)])
+    url, keyword_id = f"sqlite:///{tmp_path}/state.db" if shared else "memory:", sandbox.keyword_ids[0]
+    async with client_of(sandbox, state=url) as one, client_of(sandbox, state=url) as other:
+        errors = await asyncio.gather(
+            *[each.keywords.analyze(keyword_id) for each in (one, other)], return_exceptions=True
+        )
+        assert [type(error) for error in errors] == [cmsapi.LaunchUnknownError] * 2
+        assert "another client sent it" in str(errors[1])
+        # The analysis has ended by now, so that only its time tells that it is the launch's.
+        await asyncio.sleep(60.0)
+        keyword = await (await other.keywords.analyze(keyword_id))
+    assert keyword.analysis_status == "success"
     assert len(sandbox.ledger.launches()) == 1
 
 

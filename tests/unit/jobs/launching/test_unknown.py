@@ -13,9 +13,9 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
-from cmsapi.sandbox import Fault
+from cmsapi.sandbox import Fault, Sandbox
 from tests.support.jobs import Spoiling, box, changed, client_of
-from tests.support.launches import leave, posts, sent
+from tests.support.launches import leave, open_entries, posts, sent
 
 pytestmark = pytest.mark.looptime
 
@@ -344,4 +344,119 @@ async def test_what_is_not_shown_is_launched_anew() -> None:
         resumed = await client.jobs.resume()
         assert (resumed.jobs, resumed.unknown) == ((), ())
         await (await client.prompts.analyze(sandbox.prompt_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+def shown_late(seconds: float) -> Sandbox:
+    """Make a sandbox that loses the answer to a launch which took effect, and does not show the keyword at first."""
+    rules = [Fault(match="POST */analyze", drop=True, when="after"), Fault(match="GET */keywords/*", status=404)]
+    return box(seconds, rules=rules)
+
+
+@pytest.mark.parametrize("status", [409, 422, 429])
+async def test_a_doubt_outlives_a_launch_that_was_refused(status: int) -> None:
+    """A launch that follows a doubt and is not taken changes nothing: the one after it finds the first, if it shows."""
+    sandbox = shown_late(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox, retry=cmsapi.RetryPolicy(max_attempts=1)) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.keywords.analyze(keyword_id)
+        await asyncio.sleep(60.0)
+        sandbox.add_fault(Fault(match="GET */keywords/*", status=404))
+        sandbox.add_fault(Fault(match="POST */analyze", status=status))
+        with pytest.raises(cmsapi.APIError):
+            await client.keywords.analyze(keyword_id)
+        await (await client.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_doubt_outlives_a_launch_with_other_settings_that_was_refused() -> None:
+    """Other settings are other work, and what was refused does not take the place of the launch in doubt."""
+    rules = [Fault(match="POST */atomic", drop=True, when="after")]
+    sandbox = box(30.0, rules=rules)
+    content_id, checked = sandbox.content_ids[0], cmsapi.GenerationSettings(fact_checking_enabled=True)
+    async with client_of(sandbox) as client:
+        await client.me()
+        sandbox.add_fault(Fault(match="GET */generation", status=404, times=None))
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.contents.generate(content_id)
+        sandbox.clear_faults()
+        sandbox.add_fault(Fault(match="POST */atomic", status=422))
+        with pytest.raises(cmsapi.ValidationError):
+            await client.contents.generate(content_id, checked)
+        await (await client.contents.generate(content_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_doubt_outlives_a_resume_that_was_cancelled() -> None:
+    """A program that ends while it asks again for what stayed unknown leaves that to the next one."""
+    sandbox = shown_late(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.keywords.analyze(keyword_id)
+        sandbox.add_fault(Fault(match="GET */keywords/*", slow=20.0))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10.0):
+                await client.jobs.resume()
+        (job,) = (await client.jobs.resume()).jobs
+        await job
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_the_launch_after_a_doubt_takes_its_place() -> None:
+    """Once another launch has happened, the one in doubt answers no later one."""
+    rules = [Fault(match="POST */analyze", drop=True), Fault(match="GET */keywords/*", status=404)]
+    sandbox = box(30.0, rules=rules)
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+        for _ in range(2):
+            await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+        assert (await client.jobs.resume()).jobs == ()
+    assert len(sandbox.ledger.launches()) == 2
+
+
+async def test_an_unusable_identifier_is_kept_although_no_caller_waits() -> None:
+    """The next process knows that the service has taken the launch, so that no evidence of it is no proof."""
+    spoiling = named(None)
+    sandbox = spoiling.sandbox
+    sandbox.add_fault(Fault(match=SEARCH, slow=5.0))
+    async with client_of(sandbox, transport=spoiling) as client:
+        launching = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "tents"))
+        await asyncio.sleep(3.0)
+        launching.cancel()
+        await asyncio.sleep(10.0)
+        (left,) = (await open_entries(sandbox)).values()
+        assert left.facts["unusable_id"] == "null"
+        (unknown,) = (await client.jobs.resume()).unknown
+        assert unknown.evidence["unusable_id"] == "null"
+
+
+async def test_what_tells_of_a_launch_of_a_dead_process_outlives_its_repeat() -> None:
+    """A repeat that is called back before it is sent leaves the time of the first attempt, by which it is found."""
+    sandbox = box(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    calls: list[asyncio.Task[Any]] = []
+
+    def decide(_: object) -> str:
+        calls.extend(asyncio.create_task(client.pages.get(sandbox.page_ids[0])) for _ in range(30))
+        return "repeat"
+
+    policy, limits = LaunchPolicy(on_unknown=decide, baseline="none"), cmsapi.RateLimits(per_second=1)
+    async with client_of(sandbox, launch=policy, limits=limits) as client:
+        await client.me()
+        entry = sent("keyword_analysis", keyword_id, sandbox)
+        await client.request("POST", f"/v1/keywords/{keyword_id}/analyze")
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", entry)
+        sandbox.add_fault(Fault(match="GET */keywords/*", status=404))
+        launching = asyncio.create_task(client.keywords.analyze(keyword_id))
+        await asyncio.sleep(20.0)
+        assert calls
+        launching.cancel()
+        await asyncio.gather(launching, *calls, return_exceptions=True)
+        await asyncio.sleep(60.0)
+    async with client_of(sandbox) as client:
+        (job,) = (await client.jobs.resume()).jobs
+        await job
     assert len(sandbox.ledger.launches()) == 1
