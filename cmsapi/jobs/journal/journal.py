@@ -206,6 +206,8 @@ class LaunchJournal:
             if not (mine and await self.losses.restore(record.lease, entry)):
                 self.leases.drop(record)
                 raise
+            # A heartbeat may have been faster, and have written what was known before.
+            await self.state.update(record.lease, entry)
         record.entry = entry
 
     async def delete(self, record: Record, status: EntryStatus | None = None, **changes: Any) -> None:

@@ -411,6 +411,19 @@ async def test_a_launch_that_happened_is_written_down(fleet: Fleet, caplog: pyte
     assert not caplog.records
 
 
+async def test_what_is_written_stands_although_a_heartbeat_was_first(fleet: Fleet) -> None:
+    """A heartbeat that writes a lost entry anew does not put what was known before in the place of what is written."""
+    journal, disk = await fleet.open()
+    record = await journal.begin("k", ENTRY)
+    with record.in_work():
+        disk.slow = {"begin": 1.0}
+        fleet.memory.rows["journal"].clear()
+        # The heartbeat has found that it is lost, and its write takes a second.
+        await asyncio.sleep(10.5)
+        await journal.write(record, status=EntryStatus.SENDING)
+        assert (await fleet.entries())["k"].status == "sending"
+
+
 async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
     """Each time a launch is given up, its followers can tell that one from those before; the reason is cut short."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
