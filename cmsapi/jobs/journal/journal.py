@@ -49,6 +49,9 @@ HOOK_ASKED = "deciding"
 #: for any more.
 FOLLOWS_UNKNOWN = "follows_unknown"
 
+# Seconds by which the times of one launch may differ.
+_SAME_TIME = 1.0
+
 # The document of an account that names its journal, for those who must not ask the service.
 _JOURNAL = "journal"
 
@@ -384,11 +387,8 @@ class LaunchJournal:
         return record.held
 
     async def _find(self, wanted: Entry) -> str | None:
-        for key, entry in (await self.state.entries(self.scope)).items():
-            named = entry.job_id == wanted.job_id if wanted.job_id else entry.target == wanted.target
-            if entry.kind == wanted.kind and named:
-                return key
-        return None
+        found = await self.state.entries(self.scope)
+        return next((key for key, entry in found.items() if _is_of_the_same_launch(entry, wanted)), None)
 
     def _later_if_held(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         """Write in a moment, if the record can be held and is still the entry of the same launch."""
@@ -401,3 +401,14 @@ class LaunchJournal:
                 await (write() if same else self.leases.release(record))
 
         self._writes.add(record.lease.key, write_if_held)
+
+
+def _is_of_the_same_launch(entry: Entry, attached: Entry) -> bool:
+    """Tell whether an open entry is that of an attached job, and not of a later launch for the same target."""
+    if entry.kind != attached.kind or entry.status in (EntryStatus.INTENT, EntryStatus.SENDING):
+        return False
+    if attached.job_id is not None:
+        return entry.job_id == attached.job_id
+    if entry.served_at is None or attached.served_at is None:
+        return entry.target == attached.target
+    return entry.target == attached.target and abs(entry.served_at - attached.served_at) < _SAME_TIME

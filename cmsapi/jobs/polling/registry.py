@@ -83,7 +83,15 @@ class JobRegistry:
             return known
         if finished is not None and _same(finished, job):
             return finished
-        Record(Entry(kind=job.kind.name.value, target=job.target, asked_at=0.0, job_id=job.history.job_id)).bind(job)
+        launched_at = job.history.launched_at
+        entry = Entry(
+            kind=job.kind.name.value,
+            target=job.target,
+            asked_at=0.0,
+            job_id=job.history.job_id,
+            served_at=None if launched_at is None else launched_at.timestamp(),
+        )
+        Record(entry).bind(job)
         if known is None:
             self.add(job)
         return job

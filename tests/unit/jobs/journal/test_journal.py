@@ -29,6 +29,7 @@ SCOPE = "digest of an account"
 FULL = "the disk is full"
 NOW = 1_700_000_100.0
 ENTRY = Entry(kind="keyword_analysis", target="kwd_1", asked_at=1_700_000_000.0)
+RUNNING = attrs.evolve(ENTRY, status="running")
 SEARCH = attrs.evolve(ENTRY, kind="idea_search", target="tents", job_id="cis_1", status="running")
 ITEM = attrs.evolve(ENTRY, batch="nightly", item="shoes")
 
@@ -617,9 +618,11 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
     """The entry of a job that a token names: of the same kind, by its own identifier or what it works on."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     running = {
-        "prompt": attrs.evolve(ENTRY, kind="prompt_analysis"),
-        "before": attrs.evolve(ENTRY, target="kwd_0"),
-        "keyword": ENTRY,
+        "prompt": attrs.evolve(RUNNING, kind="prompt_analysis"),
+        "before": attrs.evolve(RUNNING, target="kwd_0"),
+        "sending": attrs.evolve(RUNNING, status="sending"),
+        "later": attrs.evolve(RUNNING, served_at=NOW),
+        "keyword": attrs.evolve(RUNNING, served_at=NOW - 60.0),
         "first": SEARCH,
         "second": attrs.evolve(SEARCH, job_id="cis_2"),
     }
@@ -641,7 +644,7 @@ async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> No
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = Record(attrs.evolve(ENTRY, asked_at=0.0))
     assert await one.acquire(record)
-    await other.leases.release(await other.begin("k", ENTRY))
+    await other.leases.release(await other.begin("k", RUNNING))
     one.record_end(record, EntryStatus.SUCCEEDED)
     await one.flush()
     assert await fleet.entries() == {}

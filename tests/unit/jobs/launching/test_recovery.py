@@ -429,3 +429,22 @@ async def test_a_launch_without_an_answer_has_no_token() -> None:
         await leave(client, sandbox, "k", sent("keyword_analysis", sandbox.keyword_ids[0], sandbox))
         (entry,) = await client.jobs.journal()
     assert (entry.state, entry.token) == ("sending", None)
+
+
+@pytest.mark.parametrize("status", ["sending", "running"])
+async def test_the_end_of_an_earlier_job_leaves_a_later_launch_open(status: str) -> None:
+    """A token of an earlier analysis of the same is no reason to forget the launch that a dead process left."""
+    sandbox = box(30.0)
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.prompts.analyze(prompt_id)
+        token = job.token
+        await job
+        await asyncio.sleep(100.0)
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = attrs.evolve(sent("prompt_analysis", prompt_id, sandbox), status=status)
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", entry)
+        await client.jobs.attach(token)
+        await asyncio.sleep(5.0)
+        assert [left.status for left in (await open_entries(sandbox)).values()] == [status]
