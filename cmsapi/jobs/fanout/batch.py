@@ -22,6 +22,7 @@ from cmsapi.api.arguments import function, one_of, optional_seconds, seconds, se
 from cmsapi.api.model import Model
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.fanout.batch_ends import BatchEnds
+from cmsapi.jobs.fanout.batch_records import BatchRecord, change_record, list_name
 from cmsapi.jobs.fanout.batch_run import BatchRun
 from cmsapi.jobs.fanout.batch_status import BatchStatus, paid, read_batch
 from cmsapi.jobs.fanout.fan_out import Fanout, each
@@ -30,7 +31,6 @@ from cmsapi.jobs.fanout.progress import Progress
 from cmsapi.jobs.fanout.stream import Outcomes
 from cmsapi.jobs.fanout.tracking import Tracker, tracker_of
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.state.entry import EntryStatus
@@ -238,10 +238,10 @@ class Batch(Unpicklable):
         Raises:
             StateError: The state cannot be reached.
         """
-        keys, scope, batches = self.ended, self._journal.scope, self._journal.batches
+        keys, state, scope = self.ended, self._journal.state, self._journal.scope
         await self._ends.forget(keys)
-        await batches.change(scope, self.name, lambda current: None)
-        await batches.list_name(scope, self.name, there=False)
+        await change_record(state, scope, self.name, lambda current: None)
+        await list_name(state, scope, self.name, there=False)
         return keys
 
     async def _forget(self, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -253,7 +253,7 @@ class Batch(Unpicklable):
             return None if current is None else attrs.evolve(current.reopened(), credits=current.credits + cost)
 
         if keys:
-            await self._journal.batches.change(self._journal.scope, self.name, reopen)
+            await change_record(self._journal.state, self._journal.scope, self.name, reopen)
         return keys
 
     # Running it

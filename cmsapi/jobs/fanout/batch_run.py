@@ -25,10 +25,10 @@ from cmsapi.errors import (
     StateError,
     UnauthorizedError,
 )
+from cmsapi.jobs.fanout.batch_records import WRITTEN_EVERY, BatchRecord, Change, change_record, list_name
 from cmsapi.jobs.fanout.batch_status import BatchStatus, counts_of, paid, read_batch
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.tracking import Tracker
-from cmsapi.jobs.journal.batch_records import WRITTEN_EVERY, BatchRecord
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.state.entry import Entry, EntryStatus
@@ -92,8 +92,8 @@ class BatchRun:
             record = self._now(current)
             return record.reopened() if has_work else record
 
-        await journal.batches.list_name(journal.scope, self._name, there=True)
-        record = await journal.batches.change(journal.scope, self._name, begin)
+        await list_name(journal.state, journal.scope, self._name, there=True)
+        record = await change_record(journal.state, journal.scope, self._name, begin)
         if record is not None:
             paid_for = [str(entry.item) for entry in mine if paid([entry])]
             self._tracker.count_earlier(record.credits + paid(outcomes) + len(paid_for), record.requests, paid_for)
@@ -169,10 +169,11 @@ class BatchRun:
 
     # Writing
 
-    async def _change(self, change: Callable[[BatchRecord | None], BatchRecord | None]) -> BatchRecord | None:
+    async def _change(self, change: Change) -> BatchRecord | None:
+        journal = self._journal
         async with self._changing:
             self._sent = self._tracker.requests
-            record = await self._journal.batches.change(self._journal.scope, self._name, change)
+            record = await change_record(journal.state, journal.scope, self._name, change)
             self._written_requests = self._sent
         return record
 

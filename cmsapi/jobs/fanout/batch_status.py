@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from cmsapi.display import markup
+from cmsapi.jobs.fanout.batch_records import BatchRecord, read_names, read_record
 from cmsapi.jobs.fanout.progress import Progress
-from cmsapi.jobs.journal.batch_records import BatchRecord
 from cmsapi.jobs.journal.journal import HOOK_ASKED, LaunchJournal
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import in_json
@@ -66,7 +66,7 @@ class BatchStatus:
 
 async def read_batch(journal: LaunchJournal, scope: str, name: str) -> BatchStatus:
     """Read how far a batch is."""
-    record = await journal.batches.read(scope, name)
+    record = await read_record(journal.state, scope, name)
     if record is not None and record.counts is not None:
         return status_of(name, record, (), (), journal.wall())
     # Before the outcomes: a job that ends between the two reads is then in both, and not in none.
@@ -77,7 +77,7 @@ async def read_batch(journal: LaunchJournal, scope: str, name: str) -> BatchStat
 
 async def read_batches(journal: LaunchJournal, scope: str) -> list[BatchStatus]:
     """Read how far all batches are, the one that was worked on last first."""
-    found = [await read_batch(journal, scope, name) for name in await journal.batches.names(scope)]
+    found = [await read_batch(journal, scope, name) for name in await read_names(journal.state, scope)]
     known = [(batch.worked_at, batch) for batch in found if batch.worked_at is not None]
     return [batch for _, batch in sorted(known, key=lambda pair: pair[0], reverse=True)]
 

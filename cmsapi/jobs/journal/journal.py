@@ -27,7 +27,6 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.journal.batch_records import BatchRecords
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
 from cmsapi.jobs.journal.losses import SALT, Losses
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
@@ -105,8 +104,6 @@ class LaunchJournal:
         self.balances: BalanceReadings = BalanceReadings()
         #: The launches that became unknown.
         self.unknown: UnknownLaunches = UnknownLaunches(state, wall)
-        #: The batches of all processes.
-        self.batches: BatchRecords = BatchRecords(state)
 
     async def open(self, read_user: ReadUser | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.

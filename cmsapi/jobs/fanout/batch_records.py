@@ -71,46 +71,40 @@ class BatchRecord:
         return attrs.evolve(self, done_at=None, counts=None, telling=None, told_at=None)
 
 
+#: Makes the new record of the one that stands.
 Change: TypeAlias = Callable[[BatchRecord | None], BatchRecord | None]
 
 
-class BatchRecords:
-    """Read and write the records of batches.
+async def read_names(state: State, scope: str) -> list[str]:
+    """Return the names of all batches."""
+    return _names(await state.get_document(scope, _NAMES))
 
-    Args:
-        state: Where they are kept.
-    """
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+async def list_name(state: State, scope: str, name: str, *, there: bool) -> None:
+    """Have the name of a batch among all names, or not."""
+    while True:
+        stands = await state.get_document(scope, _NAMES)
+        names = set(_names(stands))
+        if (name in names) is there:
+            return
+        wanted = sorted(names | {name} if there else names - {name})
+        if await state.compare_and_set(scope, _NAMES, stands, wanted) == wanted:
+            return
 
-    async def names(self, scope: str) -> list[str]:
-        """Return the names of all batches."""
-        return _names(await self._state.get_document(scope, _NAMES))
 
-    async def read(self, scope: str, name: str) -> BatchRecord | None:
-        """Return the record of a batch, or None when there is none."""
-        return _record(await self._state.get_document(scope, _document(name)))
+async def read_record(state: State, scope: str, name: str) -> BatchRecord | None:
+    """Return the record of a batch, or None when there is none."""
+    return _record(await state.get_document(scope, _document(name)))
 
-    async def list_name(self, scope: str, name: str, *, there: bool) -> None:
-        """Have the name of a batch among all names, or not."""
-        while True:
-            stands = await self._state.get_document(scope, _NAMES)
-            names = set(_names(stands))
-            if (name in names) is there:
-                return
-            wanted = sorted(names | {name} if there else names - {name})
-            if await self._state.compare_and_set(scope, _NAMES, stands, wanted) == wanted:
-                return
 
-    async def change(self, scope: str, name: str, change: Change) -> BatchRecord | None:
-        """Put another record in the place of the one that stands, and return it; None deletes it."""
-        while True:
-            stands = await self._state.get_document(scope, _document(name))
-            record = change(_record(stands))
-            written = None if record is None else attrs.asdict(record)
-            if await self._state.compare_and_set(scope, _document(name), stands, written) == written:
-                return record
+async def change_record(state: State, scope: str, name: str, change: Change) -> BatchRecord | None:
+    """Put another record in the place of the one that stands, and return it; None deletes it."""
+    while True:
+        stands = await state.get_document(scope, _document(name))
+        record = change(_record(stands))
+        written = None if record is None else attrs.asdict(record)
+        if await state.compare_and_set(scope, _document(name), stands, written) == written:
+            return record
 
 
 def _document(name: str) -> str:
