@@ -7,7 +7,6 @@ once more whether the service shows it by now.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,7 +38,6 @@ class UnknownLaunches:
     def __init__(self, state: State, wall: Callable[[], float]) -> None:
         self._state = state
         self._wall = wall
-        self._changing = asyncio.Lock()
         # What this client has written: the state may lose it.
         self._written: dict[str, Entry] = {}
 
@@ -80,14 +78,13 @@ class UnknownLaunches:
         return self._written | _entries(document)
 
     async def _write(self, lease: Lease, entry: Entry) -> None:
-        async with self._changing:
-            while True:
-                stands = await self._state.get_document(lease.scope, _DOCUMENT)
-                kept = self._newest(self._written | _entries(stands)) | {lease.key: entry}
-                self._written = self._newest(self._written) | {lease.key: entry}
-                changed = {key: attrs.asdict(each, recurse=False) for key, each in kept.items()}
-                if await self._state.compare_and_set(lease.scope, _DOCUMENT, stands, changed) == changed:
-                    return
+        while True:
+            stands = await self._state.get_document(lease.scope, _DOCUMENT)
+            kept = self._newest(self._written | _entries(stands)) | {lease.key: entry}
+            self._written = self._newest(self._written) | {lease.key: entry}
+            changed = {key: attrs.asdict(each, recurse=False) for key, each in kept.items()}
+            if await self._state.compare_and_set(lease.scope, _DOCUMENT, stands, changed) == changed:
+                return
 
     def _newest(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
         """Return those that are remembered, the oldest first."""

@@ -34,7 +34,7 @@ from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.observability.job_events import LaunchLost, LaunchSettled
-from cmsapi.state.entry import EntryStatus
+from cmsapi.state.entry import Entry, EntryStatus
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -229,14 +229,10 @@ class Reconciler:
         record.entry = attrs.evolve(entry, facts={**entry.facts, FOLLOWS_UNKNOWN: True})
         if doubted.settings != entry.settings:
             return None
-        request = LaunchRequest(kind=kind, target=doubted.target, path={})
-        launch = PendingLaunch(
-            request, self._poller, self._policy, record=Record(doubted, record.lease), repeatable=False
-        )
         try:
-            shown, _ = await self.look(launch)
+            shown, _ = await self._look(doubted, doubted.target)
         except CMSError as error:
-            logger.debug("it could not be read whether %s was launched after all: %s", request, error)
+            logger.debug("it could not be read whether the %s was launched after all: %s", kind, error)
             return None
         if shown is None or shown.verdict is not Verdict.LAUNCHED:
             return None
@@ -301,7 +297,7 @@ class Reconciler:
         """Read what shows such launches, and the books when it shows nothing."""
         entry = launch.record.entry
         try:
-            shown, lost = await self.look(launch)
+            shown, lost = await self._look(entry, launch.request.target)
             finding = shown or await self._books.judge(self._caller, entry, lost)
         except (ForbiddenError, NotFoundError) as refusal:
             return Finding.unknown(f"what would tell cannot be read ({refusal.status})")
@@ -318,7 +314,7 @@ class Reconciler:
         """
         try:
             await self._date(launch)
-            shown, lost = await self.look(launch)
+            shown, lost = await self._look(launch.record.entry, launch.request.target)
             charge = shown is None and await self._books.shows_charge(self._caller, launch.record.entry, lost)
         except CMSError as error:
             return Finding.unknown(f"it could not be read whether it happened: {error}")
@@ -328,9 +324,9 @@ class Reconciler:
             return Finding.unknown("the books may show a charge for it")
         return Finding(verdict=Verdict.ABSENT, why="the service failed, and nothing shows a launch")
 
-    async def look(self, launch: PendingLaunch) -> tuple[Finding | None, str | None]:
+    async def _look(self, entry: Entry, target: str) -> tuple[Finding | None, str | None]:
         """Read what shows such launches; return what it shows, and how usages call what was launched."""
-        kind, caller, entry = launch.request.kind, self._caller, launch.record.entry
+        kind, caller = KINDS[entry.kind], self._caller
         document = await kind.read_evidence(caller, entry)
         latest = caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
         shown = kind.judge_shown(entry, document, latest, caller.words)
@@ -338,5 +334,5 @@ class Reconciler:
             shown = attrs.evolve(shown, ours=shown.ours and await self._books.only_ours_since(caller, entry))
         if not kind.in_usages:
             return shown, None
-        name = launch.request.target if kind.polled_by_id else getattr(document, kind.name_field, None)
+        name = target if kind.polled_by_id else getattr(document, kind.name_field, None)
         return shown, name
