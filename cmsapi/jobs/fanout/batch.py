@@ -129,8 +129,8 @@ class Batch(Unpicklable):
         return f"<Batch {self.name!r}: {len(self.ended)} items have ended>"
 
     async def __aenter__(self) -> Self:
-        # Another run may have forgotten what an earlier use of this object knew.
-        self._ends, self._tracker = BatchEnds(self.name, self._poller), None
+        # What an earlier use of this object knew counts no more.
+        self._tracker = None
         await self.refresh()
         return self
 
@@ -166,7 +166,10 @@ class Batch(Unpicklable):
             StateError: The state cannot be reached.
         """
         if self._tracker is None:
-            await self._ends.read()
+            # Without a run of its own it knows nothing that the state has lost: another run may have forgotten it.
+            ends = BatchEnds(self.name, self._poller)
+            await ends.read()
+            self._ends = ends
         else:
             await self._journal.open(self._poller.poll_settings.read_user)
             await self._journal.flush()

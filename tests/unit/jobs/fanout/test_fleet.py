@@ -69,6 +69,24 @@ async def test_a_batch_can_be_asked_before_its_first_item(tmp_path: Path) -> Non
         assert (await batch.refresh()).progress == cmsapi.Progress()
 
 
+async def test_a_watcher_leaves_forgotten_what_another_process_forgot(caplog: pytest.LogCaptureFixture) -> None:
+    """A client that only looks at a batch writes nothing, so that the failed item is launched again."""
+    sandbox = box(30.0)
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        await run(client, sandbox.keyword_ids[:2])
+        watched = other.jobs.batch("nightly")
+        assert (await watched.refresh()).progress.failed == 1
+        sandbox.set_outcome(sandbox.keyword_ids[0], "success")
+        async with client.jobs.batch("nightly") as batch:
+            assert await batch.retry_failed() == (sandbox.keyword_ids[0],)
+            await watched.refresh()
+            assert len(watched.ended) == 1
+            assert [each.ok async for each in batch.map(client.keywords.analyze, sandbox.keyword_ids[:2])] == [True] * 2
+    assert len(sandbox.ledger.launches()) == 3
+    assert not caplog.records
+
+
 async def test_a_run_that_is_left_shows_what_is_not_launched() -> None:
     """Once no process works on a batch it has no forecast, and what waits is not launched."""
     sandbox = box(60.0)
