@@ -50,10 +50,10 @@ class BatchEnds:
         # Also those of earlier runs: the next run would pay for them again.
         missing = {name: entry for name, entry in self.entries.items() if name not in found}
         if missing:
-            journal.losses.note()
+            journal.leases.note_loss()
         for entry in missing.values():
             await journal.note_outcome(entry)
-        self.entries, self._losses, self.checked = found | missing, journal.losses.count, True
+        self.entries, self._losses, self.checked = found | missing, journal.leases.losses, True
 
     async def restore_lost(self) -> None:
         """Read the ends once more at the end of a run; a state that cannot be reached does not fail it."""
@@ -98,7 +98,7 @@ class BatchEnds:
             await self._journal.note_outcome(entry)
         self.entries[name] = entry
         self.checked = False
-        if self._journal.losses.count != self._losses:
+        if self._journal.leases.losses != self._losses:
             await self.restore_lost()
 
     async def _keep_anew(self, outcome: Outcome[str, Any]) -> None:

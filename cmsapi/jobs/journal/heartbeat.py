@@ -1,7 +1,11 @@
 """The entries of the journal that one client holds, and the heartbeats that keep them.
 
 An entry that a dead process held is free for others. A process that stood still for longer than its leases live may
-have lost its entries without having noticed. An entry that the state itself has lost is written anew.
+have lost its entries without having noticed.
+
+A state that lost everything, such as a server that was restarted without its data, goes on answering, and then what a
+process that is alive knows is the only copy. An entry that is absent although this process holds it was lost, because
+no other process may delete it meanwhile: it is written anew.
 """
 
 from __future__ import annotations
@@ -9,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import secrets
 from functools import partial
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.losses import Losses
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.tracked import Record
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.store import LEASE_TTL, State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -23,23 +28,25 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 HEARTBEAT = LEASE_TTL / 3
 # Seconds between two checks whether an entry that another process holds is deleted or free.
 FOLLOW = 1.0
+#: The document with the salt of the digests.
+SALT = "salt"
 
 
 class Leases:
-    """Hold entries, and send heartbeats as long as there are any.
+    """Hold entries, send heartbeats as long as there are any, and write anew what the state has lost.
 
     Args:
         state: Where the journal is kept.
         writes: Writes the entries.
-        losses: Writes anew what the state has lost.
-        salt: The salt of the digests, empty before it is known.
     """
 
-    def __init__(self, state: State, writes: WriteQueue, losses: Losses) -> None:
+    def __init__(self, state: State, writes: WriteQueue) -> None:
         self._state = state
         self._writes = writes
-        self._losses = losses
+        #: The salt of the digests, empty before it is known.
         self.salt: str = ""
+        #: How many losses of the state were noticed.
+        self.losses: int = 0
         #: The held entries, by key.
         self.records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
@@ -149,7 +156,7 @@ class Leases:
         try:
             await self._state.keep(record.lease)
         except LeaseLostError as error:
-            if record.held and not (record.bound and await self._losses.restore(record.lease, record.entry)):
+            if record.held and not (record.bound and await self.restore(record.lease, record.entry)):
                 logger.info("%s", error)
                 self.drop(record)
 
@@ -162,14 +169,47 @@ class Leases:
         for record in [record for key, record in self.records.items() if key not in found]:
             self._writes.add(record.lease.key, partial(self._restore, record))
         if self.salt:
-            self.salt = await self._losses.agree_on_salt(scope, self.salt)
+            await self.agree_on_salt(scope)
 
     async def _restore(self, record: Record) -> None:
         # It may have ended since the entries were read.
-        if not record.held or not await self._losses.restore(record.lease, record.entry):
+        if not record.held or not await self.restore(record.lease, record.entry):
             return
         if not record.held:
             await self._state.release(record.lease)
+
+    async def restore(self, lease: Lease, entry: Entry) -> bool:
+        """Write an entry that is absent and hold it; return False when another process has written one, or its end."""
+        if await self._state.begin(lease, entry) is not None:
+            return False
+        self.note_loss()
+        return True
+
+    async def agree_on_salt(self, scope: str) -> None:
+        """Take the salt of the digests that stands, and write one where there is none.
+
+        Raises:
+            StateError: What stands there is no salt.
+        """
+        stands = await self._state.compare_and_set(scope, SALT, None, self.salt or secrets.token_hex(16))
+        if not isinstance(stands, str) or not stands:
+            raise StateError(
+                "The document 'salt' of the state is damaged: it is not a text, so that launches cannot be compared "
+                "with those of other processes. Nothing was sent or charged by this call. Name another state, or "
+                "delete that document when no process uses the state; open jobs then count as launched with other "
+                "settings."
+            )
+        self.salt = stands
+
+    def note_loss(self) -> None:
+        """Count a loss, and warn of the first."""
+        self.losses += 1
+        message = (
+            "the state has lost entries that this process wrote (was its server restarted without its data, or were "
+            "rows deleted?): it writes anew what it still knows. What earlier processes wrote may be lost; the next "
+            "run of their batches would launch it again and pay for it again"
+        )
+        logger.log(logging.WARNING if self.losses == 1 else logging.DEBUG, message)
 
     def certain(self, record: Record) -> bool:
         """Tell whether no other process can have taken an entry over, so that one that is absent was lost."""

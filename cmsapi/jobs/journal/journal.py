@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -27,8 +26,7 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
-from cmsapi.jobs.journal.losses import SALT, Losses
+from cmsapi.jobs.journal.heartbeat import FOLLOW, SALT, Leases
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
@@ -95,10 +93,8 @@ class LaunchJournal:
         self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
         self._scope: str | None = None
         self._writes = WriteQueue()
-        #: What the state has lost.
-        self.losses: Losses = Losses(state)
         #: The entries that this client holds.
-        self.leases: Leases = Leases(state, self._writes, self.losses)
+        self.leases: Leases = Leases(state, self._writes)
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
@@ -128,7 +124,7 @@ class LaunchJournal:
                         await state.evict_dead_owners(scope)
                         if (named := await state.get_document(self.account, _JOURNAL)) != scope:
                             await state.compare_and_set(self.account, _JOURNAL, named, scope)
-                    self.leases.salt = await self.losses.agree_on_salt(scope, secrets.token_hex(16))
+                    await self.leases.agree_on_salt(scope)
                     self._scope = scope
         return self._scope
 
@@ -203,7 +199,7 @@ class LaunchJournal:
         except LeaseLostError:
             # What is not launched must not be sent while another process may have launched it.
             mine = self.leases.certain(record) or entry.status not in (EntryStatus.INTENT, EntryStatus.SENDING)
-            if not (mine and await self.losses.restore(record.lease, entry)):
+            if not (mine and await self.leases.restore(record.lease, entry)):
                 self.leases.drop(record)
                 raise
             # A heartbeat may have been faster, and have written what was known before.
@@ -231,7 +227,7 @@ class LaunchJournal:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
             if await self.state.end(record.lease, outcome):
-                self.losses.note()
+                self.leases.note_loss()
         finally:
             self.leases.drop(record)
 
