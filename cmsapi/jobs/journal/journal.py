@@ -381,7 +381,7 @@ class LaunchJournal:
 
     async def _find(self, wanted: Entry) -> str | None:
         found = await self.state.entries(self.scope)
-        return next((key for key, entry in found.items() if _is_of_the_same_launch(entry, wanted)), None)
+        return next((key for key, entry in found.items() if is_of_the_same_launch(entry, wanted)), None)
 
     def _later_if_held(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         """Write in a moment, if the record can be held and is still the entry of the same launch."""
@@ -396,12 +396,12 @@ class LaunchJournal:
         self._writes.add(record.lease.key, write_if_held)
 
 
-def _is_of_the_same_launch(entry: Entry, attached: Entry) -> bool:
-    """Tell whether an open entry is that of an attached job, and not of a later launch for the same target."""
-    if entry.kind != attached.kind or entry.status in (EntryStatus.INTENT, EntryStatus.SENDING):
+def is_of_the_same_launch(entry: Entry, known: Entry) -> bool:
+    """Tell whether an open entry is that of a known job, and not of a later launch for the same target."""
+    if entry.kind != known.kind or entry.status in (EntryStatus.INTENT, EntryStatus.SENDING):
         return False
-    if attached.job_id is not None:
-        return entry.job_id == attached.job_id
-    if entry.served_at is None or attached.served_at is None:
-        return entry.target == attached.target
-    return entry.target == attached.target and abs(entry.served_at - attached.served_at) < _SAME_TIME
+    if known.job_id is not None:
+        return entry.job_id == known.job_id
+    if entry.served_at is None or known.served_at is None:
+        return entry.target == known.target
+    return entry.target == known.target and abs(entry.served_at - known.served_at) < _SAME_TIME

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import attrs
 
-from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.journal.journal import LaunchJournal, is_of_the_same_launch
 from cmsapi.jobs.kinds.evidence import by_own_clock
 from cmsapi.jobs.kinds.kind import JobHistory, job_before
 from cmsapi.jobs.kinds.registry import KINDS
@@ -105,8 +105,11 @@ class JobRegistry:
         target = kind.job_target(entry.target, entry.job_id)
         known = self.jobs.get((kind, target))
         if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
-            record.bind(known)
-            return known
+            its = known.record
+            # The job of an earlier launch may be attached.
+            if its is None or is_of_the_same_launch(entry, its.entry):
+                record.bind(known)
+                return known
         # What the service has said to be its end needs no proof any more.
         ended = entry.status in (EntryStatus.SUCCEEDED, EntryStatus.FAILED)
         history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry), watched=ended)

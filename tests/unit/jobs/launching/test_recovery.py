@@ -448,3 +448,21 @@ async def test_the_end_of_an_earlier_job_leaves_a_later_launch_open(status: str)
         await client.jobs.attach(token)
         await asyncio.sleep(5.0)
         assert [left.status for left in (await open_entries(sandbox)).values()] == [status]
+
+
+async def test_a_later_launch_is_recovered_as_itself_although_an_earlier_job_is_attached() -> None:
+    """The token of an earlier analysis does not stand for the later one: an old result would end that."""
+    sandbox = box(30.0)
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox) as client:
+        earlier = await client.prompts.analyze(prompt_id)
+        await earlier
+        await asyncio.sleep(100.0)
+        later = (await client.prompts.analyze(prompt_id)).token
+    async with client_of(sandbox) as client:
+        attached = client.jobs.attach(earlier.token)
+        (recovered,) = (await client.jobs.resume()).jobs
+        assert (recovered.token, attached.token) == (later, earlier.token)
+        await recovered
+        await attached
+    assert await open_entries(sandbox) == {}
