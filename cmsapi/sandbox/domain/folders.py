@@ -37,13 +37,9 @@ def create_folder(call: Call) -> Document:
 
 def delete_folder(call: Call) -> None:
     """Delete a folder; its contents stay, without a folder."""
-    store, folder = call.store, call.find(call.store.folders, "folderId")
+    folder = call.find(call.store.folders, "folderId")
     new_parent = folder.parent_id if call.world.behaviour.subfolders == "parent" else None
-    for content in store.contents.values():
-        content.folder_id = None if content.folder_id == folder.id else content.folder_id
-    for each in store.folders.values():
-        each.parent_id = new_parent if each.parent_id == folder.id else each.parent_id
-    del store.folders[folder.id]
+    call.store.delete_folder(folder.id, new_parent=new_parent)
 
 
 def _show(store: Store, folder: Folder, contents: int) -> Document:

@@ -23,8 +23,7 @@ KIND = "keyword_analysis"
 def list_keywords(call: Call) -> Document:
     """List the keywords of a page."""
     page = call.find(call.store.pages, "pageId")
-    keywords = call.store.of_page(call.store.keywords, page.id)
-    return call.page(keywords, lambda keyword: _item(call.world, call.view(keyword)))
+    return call.page(call.store.keywords.of(page.id), lambda keyword: _item(call.world, call.view(keyword)))
 
 
 def add_keyword(call: Call) -> Document:
@@ -59,7 +58,7 @@ def complete(world: World, job: Job) -> None:
     """End a keyword's analysis and score the contents of its page again."""
     keyword = world.store.keywords[job.target_id]
     analyses.end(world, keyword, job)
-    for content in world.store.of_page(world.store.contents, keyword.page_id):
+    for content in world.store.contents.of(keyword.page_id):
         content.score = drafts.score_content(world, content)
 
 

@@ -42,14 +42,11 @@ def crawl_page(call: Call) -> Document:
 
 def delete_page(call: Call) -> None:
     """Delete a page with its contents, keywords and prompts."""
-    world, store, page = call.world, call.store, call.find(call.store.pages, "pageId")
-    for content in store.of_page(store.contents, page.id):
-        world.drop_job(content.id)
-        del store.contents[content.id]
-    for keyword in store.of_page(store.keywords, page.id):
-        for prompt in store.prompts_of(keyword.id):
-            world.drop_job(prompt.id)
-            del store.prompts[prompt.id]
-        world.drop_job(keyword.id)
-        del store.keywords[keyword.id]
-    del store.pages[page.id]
+    store, page = call.store, call.find(call.store.pages, "pageId")
+    for content in store.contents.of(page.id):
+        call.world.drop_job(content.id)
+    for keyword in store.keywords.of(page.id):
+        call.world.drop_job(keyword.id)
+        for prompt in store.prompts.of(keyword.id):
+            call.world.drop_job(prompt.id)
+    store.delete_page(page.id)

@@ -21,7 +21,7 @@ KIND = "prompt_analysis"
 def list_prompts(call: Call) -> Document:
     """List the prompts of a keyword."""
     keyword = call.find(call.store.keywords, "keywordId")
-    return call.page(call.store.prompts_of(keyword.id), lambda prompt: _show(call.world, call.view(prompt)))
+    return call.page(call.store.prompts.of(keyword.id), lambda prompt: _show(call.world, call.view(prompt)))
 
 
 def add_prompt(call: Call) -> Document:

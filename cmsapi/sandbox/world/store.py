@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cmsapi.sandbox.randomness.identifiers import Identifiers
@@ -18,16 +19,36 @@ class InWorkspace(Protocol):
     workspace_id: str
 
 
-class _OnPage(Protocol):
-    page_id: str
-
-
 _Record = TypeVar("_Record", bound=InWorkspace)
-_Item = TypeVar("_Item", bound=_OnPage)
+
+
+class Table(dict[str, _Record]):
+    """Keep records by identifier, and index them by owner.
+
+    Args:
+        owner: Returns the identifier of a record's owner, which never changes.
+    """
+
+    def __init__(self, owner: Callable[[_Record], str]) -> None:
+        super().__init__()
+        self._owner = owner
+        self._owned: dict[str, dict[str, _Record]] = {}
+
+    def __setitem__(self, id_: str, record: _Record) -> None:
+        super().__setitem__(id_, record)
+        self._owned.setdefault(self._owner(record), {})[id_] = record
+
+    def __delitem__(self, id_: str) -> None:
+        del self._owned[self._owner(self[id_])][id_]
+        super().__delitem__(id_)
+
+    def of(self, owner_id: str) -> list[_Record]:
+        """Return the records of an owner, in order of creation."""
+        return list(self._owned.get(owner_id, {}).values())
 
 
 class Store:
-    """Keep the records.
+    """Keep the records; a deletion includes the dependent records.
 
     Args:
         seed: Seed of the identifiers.
@@ -41,9 +62,9 @@ class Store:
         self.content_statuses: dict[str, records.ContentStatus] = {}
         self.folders: dict[str, records.Folder] = {}
         self.pages: dict[str, records.Page] = {}
-        self.keywords: dict[str, records.Keyword] = {}
-        self.prompts: dict[str, records.Prompt] = {}
-        self.contents: dict[str, records.Content] = {}
+        self.keywords: Table[records.Keyword] = Table(attrgetter("page_id"))
+        self.prompts: Table[records.Prompt] = Table(attrgetter("keyword_id"))
+        self.contents: Table[records.Content] = Table(attrgetter("page_id"))
         self.idea_searches: dict[str, records.IdeaSearch] = {}
         self.brand_voices: dict[str, records.BrandVoice] = {}
         self.knowledge_documents: dict[str, records.KnowledgeDocument] = {}
@@ -54,15 +75,31 @@ class Store:
         """Return the records of a workspace."""
         return [record for record in table.values() if record.workspace_id == workspace_id]
 
-    @staticmethod
-    def of_page(table: dict[str, _Item], page_id: str) -> list[_Item]:
-        """Return the contents or keywords of a page."""
-        return [record for record in table.values() if record.page_id == page_id]
-
-    def prompts_of(self, keyword_id: str) -> list[records.Prompt]:
-        """Return the prompts of a keyword."""
-        return [prompt for prompt in self.prompts.values() if prompt.keyword_id == keyword_id]
-
     def analyzed_keyword(self, page_id: str) -> records.Keyword | None:
         """Return the first keyword of a page with a completed analysis."""
-        return next((keyword for keyword in self.of_page(self.keywords, page_id) if keyword.analyzed), None)
+        return next((keyword for keyword in self.keywords.of(page_id) if keyword.analyzed), None)
+
+    def delete_page(self, page_id: str) -> None:
+        """Delete a page with its contents, its keywords and their prompts."""
+        for content in self.contents.of(page_id):
+            del self.contents[content.id]
+        for keyword in self.keywords.of(page_id):
+            for prompt in self.prompts.of(keyword.id):
+                del self.prompts[prompt.id]
+            del self.keywords[keyword.id]
+        del self.pages[page_id]
+
+    def delete_folder(self, folder_id: str, *, new_parent: str | None) -> None:
+        """Delete a folder: its contents have no folder then (section 4.2), and its sub-folders move to another parent.
+
+        Args:
+            folder_id: The folder.
+            new_parent: Parent of its sub-folders; None for the top level.
+        """
+        for content in self.contents.values():
+            if content.folder_id == folder_id:
+                content.folder_id = None
+        for folder in self.folders.values():
+            if folder.parent_id == folder_id:
+                folder.parent_id = new_parent
+        del self.folders[folder_id]
