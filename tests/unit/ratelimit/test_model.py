@@ -51,8 +51,10 @@ class Counted(SlidingWindows):
         self._last_probe: Record | None = None
 
     def take(self, permit: Permit, now: float, *, background: bool = False) -> bool:
+        self.advance(now)
+        expected = self.has_one(now, background=background)
         got = super().take(permit, now, background=background)
-        if got != self.has_one(now, background=background):
+        if got != expected:
             self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a permit, {background=}")
         if got and now < self.rests_until:
             self.mistakes.append(f"{now}: gave a permit during a pause")
@@ -106,6 +108,9 @@ class Counted(SlidingWindows):
         if probe_out and (overdue or kept or not self._answered):
             return False
         in_hour = of_hour + self.foreign_usage.count < PER_HOUR - RESERVE * background
+        # One request tries an hour that others have filled.
+        filled = of_hour < PER_HOUR <= of_hour + self.foreign_usage.count
+        in_hour = in_hour or (filled and now >= self.tries_at)
         return in_hour and of_second - overdue < PER_SECOND - RESERVE_OF_SECOND * background
 
 
