@@ -1,10 +1,10 @@
 """The paginator, as which every list of the service is read (specification 1, conventions 3 to 5).
 
 `hasMore` decides whether there is a next page; where it says nothing `total` does, and without both a full page may
-have a successor. An empty page ends the list, unless `hasMore` and `total` both say that items are missing. A page that
-comes again is an error if the service says that more follows, and otherwise the end. A list that goes on far beyond
-what is announced, or with many empty pages, is an error. Lists move while they are read: when `total` changes on the
-way, items may come twice or not at all, and the paginator says so. A list that the service does not page is one page.
+have a successor. An empty page ends the list in any case. A page that comes again is an error if the service says that
+more follows, and otherwise the end. A list that goes on far beyond what is announced is an error. Lists move while they
+are read: when `total` changes on the way, items may come twice or not at all, and the paginator says so. A list that
+the service does not page is one page.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from cmsapi.unpicklable import Unpicklable
 T = TypeVar("T")
 P = TypeVar("P", bound=Page[Any])
 
-# Pages that may be empty, or follow when as many items have come as there are in all: `total` may be an estimate, and
-# lists move.
+# Pages that may follow when as many items have come as there are in all: `total` may be an estimate, and lists move.
 _MORE_THAN_ALL = 10
 #: Items and pages that may follow beyond the first `total` of a list, or in all where it has none.
 MOST_ITEMS, MOST_PAGES = 10_000, 1_000
@@ -231,25 +230,23 @@ class _Reading:
         elif None not in (total, before.total) and total != before.total:
             self.total_changed = True
         self.newest, self.pages, self.count = page, self.pages + 1, self.count + len(page)
-        expected = total if self.announced is None else self.announced
-        if not page.items and not (_said_more(page.pagination) and self.count < (expected or 0)):
+        if not page.items:
             self.said_more = False
             return False
-        if self.announced is not None and page.items:
+        if self.announced is not None:
             return self.count < self.announced
         more = page.has_more
         if _said_more(page.pagination) is None and total is not None and self.began_at == 1:
             more = self.count < total
         self.said_more = more and (total is not None or _said_more(page.pagination) is True)
         if more:
-            self._check_end(page)
+            self._check_end(total)
         return more
 
-    def _check_end(self, page: Page[Any]) -> None:
-        if page.total is not None:
-            self.longest = max(page.total, self.longest or 0)
+    def _check_end(self, total: int | None) -> None:
+        if total is not None:
+            self.longest = max(total, self.longest or 0)
             self.beyond += self.count > self.longest
-        self.beyond += not page.items
         first = min(self.first.total or 0, _SENSIBLE_TOTAL) if self.first else 0
         if self.count > first + MOST_ITEMS or self.pages > MOST_PAGES + first or self.beyond > _MORE_THAN_ALL:
             most = first + MOST_ITEMS if self.longest is None or self.beyond <= _MORE_THAN_ALL else self.longest
