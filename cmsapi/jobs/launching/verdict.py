@@ -63,9 +63,8 @@ class Span:
     def _gap(self) -> str | None:
         """Say where other credits came or went between the usages, so that they hide what was charged; None nowhere."""
         # Usages of one moment come in any order.
-        if sorted(usage.remaining_credits for usage in self.usages) != [
-            *range(self.then - len(self.usages), self.then)
-        ]:
+        left = sorted(usage.remaining_credits for usage in self.usages)
+        if left != [*range(self.then - len(left), self.then)]:
             return f"the usages do not lead one by one from the balance of {self.then} before the launch to that of now"
         if not self.older:
             return None
