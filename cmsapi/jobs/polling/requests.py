@@ -29,7 +29,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # What a service may say of a result that is not there yet.
 _NOT_YET = (400, 404, 409, 422, 425)
-# A job that still runs after so many seconds may have its result all the same, and only its state may not say so.
+# Seconds after which a job that still runs may have its result all the same, and only its state may not say so.
 _LONG = 600.0
 # A job that failed never has a result: every fourth poll reads its state even where the result is refused.
 _STATE_EVERY = 4
