@@ -9,6 +9,7 @@ Nothing here waits, sends or asks a clock.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 import random
@@ -323,7 +324,9 @@ class Policy:
         alone = sum(sum(load.alone.values()) for load in loads.values())
         for key in self._stretched:
             load, misses, jobs = loads[key], self._plans[key].misses, waiting.get(key, {})
-            age = max((now - timing.started_at for timing in jobs.values()), default=0.0)
+            # The oldest one may be stuck, and the others are explored all the same.
+            oldest = heapq.nlargest(2, (now - timing.started_at for timing in jobs.values()))
+            age = oldest[-1] if oldest else 0.0
             # Where lists show states, each poll of a job alone also finds the list that shows it.
             learned = 0.0 if self.listings.shows_states(key[0]) else load.learned
             misses.allow(age, self.extra * sum(load.alone.values()) / max(1, alone), returns, learned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.planning.budget import kept_for_the_last
 from cmsapi.jobs.planning.durations import step_before
+from cmsapi.jobs.scheduling.policy import EARLY
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.timing import Listing
 from cmsapi.jobs.tracked import TrackedJob
@@ -47,6 +49,7 @@ class Service:
         scheduler: Who polls.
         ends: When each job ends.
         in_vain: Polls that found their job running.
+        early: Jobs that were polled to show how long the others take.
         read_at: When the last result was read.
         all_read: Set when all results are read.
         hooks: Hear of polls that become rarer.
@@ -56,6 +59,7 @@ class Service:
     scheduler: Scheduler
     ends: dict[TrackedJob, float]
     in_vain: int = 0
+    early: set[TrackedJob] = attrs.field(factory=set)
     read_at: float = 0.0
     all_read: asyncio.Event = attrs.field(factory=asyncio.Event)
     hooks: Hooks = attrs.field(factory=Hooks)
@@ -63,6 +67,8 @@ class Service:
 
     def poll(self, job: TrackedJob, why: str) -> None:
         """Begin a poll."""
+        if why == EARLY:
+            self.early.add(job)
         task = asyncio.get_running_loop().create_task(self._poll(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -167,3 +173,24 @@ async def test_polls_go_on_when_no_job_can_tell() -> None:
     """Jobs whose launch was not seen do not wait for what the others show, when these have no waiters any more."""
     late, _ = await seen_through([600.0] * 30, [60.0] * 600, 15.0, leaving=20)
     assert late < HOUR / 3.0
+
+
+async def test_jobs_beside_one_that_may_be_stuck_are_polled_early() -> None:
+    """A job that was launched long before the others does not keep these from showing how long they take."""
+    loop = asyncio.get_running_loop()
+    scheduler = Scheduler(limiter := RateLimiter(SlidingWindows(20, 300.0)), random.Random(0))
+    service = Service(limiter, scheduler, {})
+
+    def launched(name: str) -> TrackedJob:
+        job = tracked_job(target=name, history=JobHistory(loop.time(), fresh=True))
+        service.ends[job] = math.inf
+        scheduler.add(job, service)
+        return job
+
+    stuck = launched("stuck")
+    await asyncio.sleep(600.0)
+    jobs = [launched(str(number)) for number in range(100)]
+    await asyncio.sleep(100.0)
+    assert len(service.early - {stuck}) >= 5
+    for job in [stuck, *jobs]:
+        scheduler.drop(job)
