@@ -132,8 +132,8 @@ bench: ## Measure next to other libraries and strategies, write docs/benchmarks.
 fanouts: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md $(if $(ROWS),--rows $(ROWS))
 
-ablation: $(READY) ## Switch each rule of when to poll off in turn, write what it is worth into docs/benchmarks.md: hours (QUICK=1: prints a rough table)
-	$(BIN)/python -m benchmarks.fanout.ablation $(if $(QUICK),--quick,--update docs/benchmarks.md) $(if $(RULES),--rules $(RULES))
+ablation: $(READY) ## Switch each rule of when to poll off in turn, write what it is worth into docs/benchmarks.md: hours (QUICK=1: prints a rough table; NUMBERS=1: writes one of the numbers)
+	$(BIN)/python -m benchmarks.fanout.ablation $(if $(NUMBERS),--numbers >docs/benchmarks/numbers.txt,$(if $(QUICK),--quick,--update docs/benchmarks.md)) $(if $(RULES),--rules $(RULES))
 
 tables: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md

@@ -2,7 +2,8 @@
 
 Work, durations and lots are the same with and without a rule, so that each run is compared with its twin. A ratio
 above 1 is what the rule saves; one below 1 is what it costs. The first row switches nothing off, but draws other lots:
-what is not farther from 1 than that is chance. `--quick` makes about a tenth of the runs.
+what is not farther from 1 than that is chance. `--quick` makes about a tenth of the runs. `--numbers` halves and
+doubles the numbers of the rules instead, with few runs each.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ import attrs
 from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.bars import HOUR, quantile
 from benchmarks.fanout.measuring import meet, run
+from benchmarks.fanout.numbers import NUMBERS
 from benchmarks.fanout.regimes import REGIMES, Beside, Late
 from benchmarks.fanout.rows import ROWS
-from benchmarks.fanout.rules import RULES
+from benchmarks.fanout.rules import AGAIN, RULES
 from benchmarks.fanout.work import Work
 from benchmarks.tables import Report, table
 
 _DRAWS, _WORLDS, _SEEDS = 60, 40, 3
 _QUICK_DRAWS, _QUICK_WORLDS, _QUICK_SEEDS = 20, 8, 1
+_NUMBERS_DRAWS, _NUMBERS_WORLDS = 20, 4
 _LONG, _STUCK, _LAST = "long jobs", ("stuck", "stuck for an hour"), "last requests"
 
 
@@ -90,6 +93,15 @@ def tasks(modes: Sequence[str], *, quick: bool) -> list[Task]:
     return found
 
 
+def few_tasks() -> list[Task]:
+    """Name the runs that are made with each number changed: cold, one seed, and long jobs after short ones."""
+    found = [Task("rows", name, "cold", 0) for name in ROWS]
+    for group, count in (("draws", _NUMBERS_DRAWS), ("worlds", _NUMBERS_WORLDS)):
+        found += [Task(group, name, "cold", 0) for name in list(_WORKS[group])[:count]]
+    found += [Task(_LONG, name, "warm", 0) for name in REGIMES[_LONG].cases if name.startswith(("2 ", "12 "))]
+    return [*found, *(Task(_LAST, name, "cold", 0) for name in REGIMES[_LAST].cases)]
+
+
 def _do(task: Task) -> Reached:
     if task.group in _WORKS:
         outcome = run(_WORKS[task.group][task.name], task.mode, task.seed)
@@ -106,7 +118,7 @@ def _begin(rule: str | None) -> None:
     """Begin a process: what the rule has been there for is nowhere remembered yet."""
     logging.getLogger("cmsapi").setLevel(logging.ERROR)
     if rule is not None:
-        RULES[rule].switch_off()
+        {**RULES, **NUMBERS}[rule].switch_off()
 
 
 def results(rule: str | None, chosen: Sequence[Task], processes: int | None) -> Results:
@@ -220,16 +232,20 @@ def main() -> None:
         help="how rows, random work and worlds are done",
     )
     parser.add_argument("--quick", action="store_true", help="a part of the work, one seed")
+    parser.add_argument("--numbers", action="store_true", help="print what comes of each number halved and doubled")
     parser.add_argument("--processes", type=int, metavar="N", help="processes; one a processor if left out")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `ablation` of a Markdown page")
     options = parser.parse_args()
-    chosen = tasks(options.modes, quick=options.quick)
+    chosen = few_tasks() if options.numbers else tasks(options.modes, quick=options.quick)
     full = results(None, chosen, options.processes)
     rows = []
-    for rule in options.rules:
+    for rule in (AGAIN, *NUMBERS) if options.numbers else options.rules:
         rows.append(row(rule, full, results(rule, chosen, options.processes)))
         # A line for each rule as it comes, because all of them take long.
         print(" · ".join(rows[-1]), file=sys.stderr, flush=True)
+    if options.numbers:
+        print(table(_HEAD, rows))
+        return
     found = report(rows)
     if options.update is not None:
         found.write(options.update, "ablation")

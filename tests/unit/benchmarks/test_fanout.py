@@ -15,6 +15,7 @@ from benchmarks.fanout.bound import least_lateness
 from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
 from benchmarks.fanout.measuring import Figures, run
+from benchmarks.fanout.numbers import NUMBERS
 from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
 from benchmarks.fanout.random_work import draws
@@ -212,12 +213,12 @@ def test_work_that_one_hour_does_not_hold_has_no_bound() -> None:
     assert [least_lateness(ROWS[name].work) for name in ("crowd", "slow", "pages")] == [None] * 3
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_each_rule_can_be_switched_off(name: str) -> None:
+def test_each_rule_can_be_switched_off_and_each_number_changed() -> None:
     """The places of a rule exist, so that the list follows the code."""
-    for place in RULES[name].neutral:
-        module, _, attribute = place.rpartition(".")
-        assert hasattr(resolve_name(module), attribute)
+    for rule in (*RULES.values(), *NUMBERS.values()):
+        for place in rule.neutral:
+            module, _, attribute = place.rpartition(".")
+            assert hasattr(resolve_name(module), attribute)
 
 
 def test_the_learning_peer_keeps_the_limits_and_beats_fixed_intervals() -> None:
