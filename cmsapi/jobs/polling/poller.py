@@ -138,20 +138,14 @@ class Poller:
                 context.run(self.hooks, event)
         self._schedule(job)
 
-    def unsubscribe(self, job: TrackedJob, *, dropped: bool = False) -> None:
-        """Stop polling a job that nothing waits for any more.
-
-        Args:
-            job: The job.
-            dropped: Whether the scheduler has seen its end, and polls it no more.
-        """
+    def unsubscribe(self, job: TrackedJob) -> None:
+        """Stop polling a job that nothing waits for any more."""
         if job.has_subscribers or (hooks := self.registry.subscribed.pop(job, None)) is None:
             return
         job.subscribers.context = None
         if hooks.wants(JobReleased.level):
             hooks(events.released(job))
-        if not dropped:
-            self.scheduler.drop(job)
+        self.scheduler.drop(job)
 
     def decide_with(self, job: TrackedJob, hook: ReviewHook) -> None:
         """Have a hook decide on the review of a job; of several hooks the first one decides."""
@@ -364,7 +358,7 @@ class Poller:
                 job.deciding = True
                 self.tasks.start(self._decide(job, result, hook))
             elif (end := end_of(job, observation, result)) is not None:
-                self._finish(job, end, certain=observation.finished)
+                self._finish(job, end)
 
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""
@@ -415,7 +409,7 @@ class Poller:
                 job.subscribers.wake(error)
                 self.unsubscribe(job)
         elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:
-            self._finish(job, end, certain=False)
+            self._finish(job, end)
 
     def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
         """Count a poll, and tell the hooks what it has shown."""
@@ -431,20 +425,20 @@ class Poller:
         if job.record is not None:
             self.journal.record_deciding(job.record)
         try:
-            self._finish(job, await decide(job, review, hook), certain=True)
+            self._finish(job, await decide(job, review, hook))
         finally:
             job.deciding = False
             self._schedule(job)
 
-    def _finish(self, job: TrackedJob, end: End, *, certain: bool) -> None:
-        """End a job; the scheduler has seen an end that is certain, and polls it no more."""
+    def _finish(self, job: TrackedJob, end: End) -> None:
+        """End a job: note how, tell those who listen, and wake those who wait."""
         job.end = end
         if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
             self.scheduler.cut_results.add(job.kind)
         if job.subscribers.listeners:
             job.subscribers.tell(Finished(self.status(job), end.error))
         job.subscribers.leave(None)
-        self.unsubscribe(job, dropped=certain)
+        self.unsubscribe(job)
         self.registry.finished(job)
 
 
