@@ -252,6 +252,11 @@ class TrackedJob:
         return self.end is not None
 
     @property
+    def lasting(self) -> Lasting | None:
+        """The doubt that its last poll has shown, or None."""
+        return self.history.lasting if self.failures is None else self.failures.lasting
+
+    @property
     def result(self) -> object:
         """Its result, once it is finished with one."""
         return None if self.end is None else self.end.result

@@ -25,31 +25,34 @@ from cmsapi.errors import (
     UnauthorizedError,
     UnknownJobStateError,
 )
-from cmsapi.jobs.kinds.doubt import Doubt, seen_again
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import DECIDING, End, Failures, TrackedJob
+from cmsapi.jobs.tracked import DECIDING, End, TrackedJob
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 
-def end_of(job: TrackedJob, observation: Observation, result: object) -> End | None:
-    """Return how a job is finished after an observation, None while it goes on.
+def end_of(
+    job: TrackedJob, observation: Observation, now: float, *, result: object = None, error: Exception | None = None
+) -> End | None:
+    """Return how a job is finished after a poll, None while it goes on.
 
     Args:
-        job: The job.
-        observation: What a poll has shown.
+        job: The job, which has taken in what the poll has shown.
+        observation: What the poll has shown.
+        now: Time of the loop.
         result: The result, or the document that the poll has read.
+        error: With what the poll has failed.
     """
-    phase, now, lasting = observation.phase, _now(), job.history.lasting
+    phase, lasted = observation.phase, 0.0
     if observation.doubt is not None:
+        lasting = job.lasting
         if lasting is None or not lasting.lasts(job.settings.policy, now, seen=job.history.seen):
             return None
-        if observation.end is None:
-            return _unknown(job, f"the service keeps showing {_shown(observation)}")
-        phase = observation.end
+        phase, lasted = observation.end or Phase.UNKNOWN, now - lasting.since
         job.history.enter(phase, now)
         if observation.doubt is Doubt.INCOMPLETE:
             logger.warning(
@@ -57,21 +60,29 @@ def end_of(job: TrackedJob, observation: Observation, result: object) -> End | N
                 "of further jobs whose results stay as short, at once",
                 job,
                 job.kind.missing(result),
-                now - lasting.since,
+                lasted,
             )
+    if phase is Phase.RUNNING:
+        return None
+    if phase in (Phase.SUCCEEDED, Phase.REVIEW):
+        if phase is Phase.SUCCEEDED and isinstance(result, GenerationReview):
+            result.decision = "elsewhere"
+        return End(result)
+    kind, told = _without_result(job, phase, observation, lasted)
+    problem = kind(told, job=job.handle)
+    problem.__cause__ = error
+    return End(error=problem)
+
+
+def _without_result(
+    job: TrackedJob, phase: Phase, observation: Observation, lasted: float
+) -> tuple[type[JobError], str]:
+    """Say how a job is finished that has no result, as a class of errors and in words."""
     match phase:
-        case Phase.SUCCEEDED:
-            if isinstance(result, GenerationReview):
-                result.decision = "elsewhere"
-            return End(result)
-        case Phase.REVIEW:
-            return End(result)
         case Phase.FAILED:
-            return _without_result(
-                JobFailedError,
-                job,
+            return JobFailedError, (
                 f"The {job.kind} of {markup.plain(job.target)} failed, as the service reports. client.credit_usages "
-                "shows whether its credit was given back; to try again, launch it again, which costs a credit.",
+                "shows whether its credit was given back; to try again, launch it again, which costs a credit."
             )
         case Phase.SUPERSEDED:
             other = observation.other_id
@@ -80,12 +91,32 @@ def end_of(job: TrackedJob, observation: Observation, result: object) -> End | N
                 if job.history.seen
                 else f"shows {job.kind} {other} and never showed {job.id}: it is a newer one, or {job.id} by another id"
             )
-            return _without_result(
-                JobSupersededError,
-                job,
-                f"{job.target} {shown}. client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows it.",
+            return JobSupersededError, (
+                f"{job.target} {shown}. client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows it."
             )
-    return None
+        case Phase.VANISHED:
+            return JobVanishedError, (
+                f"The service has not known {job!r} for {lasted:.0f} s: it was deleted, is not visible to this key any "
+                f"more, or has never been the id of a {job.kind}. If it comes back, client.jobs.attach(token) finds it."
+            )
+    why = f"the service keeps showing {_shown(observation)}"
+    if job.failures is not None:
+        why = f"its polls keep failing, for {lasted:.0f} s by now; the last one with {job.failures.last}"
+    return UnknownJobStateError, (
+        f"The end of {job!r} cannot be told: {why}. Check it in the application; client.jobs.attach(token) waits for "
+        "it again."
+    )
+
+
+def _shown(observation: Observation) -> str:
+    """Say what the service shows instead of an end."""
+    if observation.other_id is not None:
+        return f"{observation.other_id}, which is from before the launch"
+    if observation.doubt is Doubt.UNLISTED and observation.state is None:
+        return "no status for it"
+    if observation.doubt is Doubt.UNLISTED:
+        return f"{observation.state!r}, which is not listed. PollPolicy(words=...) tells what it means"
+    return f"{observation.state!r} of an earlier run"
 
 
 def tells_waiters(error: Exception) -> bool:
@@ -98,40 +129,21 @@ def tells_waiters(error: Exception) -> bool:
     return not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError)
 
 
-def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> End | None:
-    """Return how a job is finished after one more failed poll, None while it goes on."""
-    if (doubt := doubt_of(job, error)) is None:
-        return None
-    now, policy, seen = _now(), job.settings.policy, job.history.seen
-    about = None if doubt is Doubt.OUTAGE else (type(error), getattr(error, "operation", None))
-    lasting = failures.lasting = seen_again(failures.lasting, doubt, about, now)
-    if not lasting.lasts(policy, now, seen=seen):
-        return None
-    lasted = f"{now - lasting.since:.0f} s"
-    if doubt is not Doubt.GONE:
-        why = f"its polls keep failing, for {lasted} by now; the last one with {failures.last}"
-        return _unknown(job, why, cause=error)
-    job.history.enter(Phase.VANISHED, now)
-    return _without_result(
-        JobVanishedError,
-        job,
-        f"The service has not known {job!r} for {lasted}: it was deleted, is not visible to this key any more, or has "
-        f"never been the id of a {job.kind}. If it comes back, client.jobs.attach(token) finds it.",
-    )
-
-
-def doubt_of(job: TrackedJob, error: Exception) -> Doubt | None:
-    """Return what a failed poll makes doubtful, None when it tells nothing but to poll later."""
+def shown_by(job: TrackedJob, error: Exception) -> Observation | None:
+    """Return what a failed poll shows of a job, None when it tells nothing but to poll later."""
+    phase, word = job.history.phase, job.history.word
     match error:
         case RateLimitedError() | RateLimitWaitError() | DeadlineError():
             return None
         case DecodeError():
-            return Doubt.UNREADABLE
+            return Observation(phase, word, Doubt.UNREADABLE)
         case APIError() if error.status < 500 and error.status != 408:
             if error.operation != job.kind.operation:
-                return Doubt.NO_RESULT
-            return Doubt.GONE if error.status in (404, 410) else Doubt.REFUSED
-    return Doubt.OUTAGE
+                return Observation(phase, word, Doubt.NO_RESULT)
+            if error.status in (404, 410):
+                return Observation(phase, word, Doubt.GONE, Phase.VANISHED)
+            return Observation(phase, word, Doubt.REFUSED)
+    return Observation(phase, word, Doubt.OUTAGE)
 
 
 async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> End:
@@ -153,7 +165,7 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
             job.decided(review)
         return End(review)
     if isinstance(error, JobSupersededError):
-        job.history.enter(Phase.SUPERSEDED, _now())
+        job.history.enter(Phase.SUPERSEDED, asyncio.get_running_loop().time())
         if (handle := job.handle) is not None:
             error.job, error.token, error.status = handle, handle.token, handle.status
     elif review.decision is None:
@@ -164,33 +176,3 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
     if not job.subscribers.waiters:
         logger.error("the on_review hook of %r failed, and the job has no waiters", job, exc_info=error)
     return End(error=error)
-
-
-def _shown(observation: Observation) -> str:
-    """Say what the service shows instead of an end."""
-    if observation.other_id is not None:
-        return f"{observation.other_id}, which is from before the launch"
-    if observation.doubt is Doubt.UNLISTED and observation.state is None:
-        return "no status for it"
-    if observation.doubt is Doubt.UNLISTED:
-        return f"{observation.state!r}, which is not listed. PollPolicy(words=...) tells what it means"
-    return f"{observation.state!r} of an earlier run"
-
-
-def _unknown(job: TrackedJob, why: str, cause: Exception | None = None) -> End:
-    job.history.enter(Phase.UNKNOWN, _now())
-    told = (
-        f"The end of {job!r} cannot be told: {why}. Check it in the application; client.jobs.attach(token) waits for "
-        "it again."
-    )
-    return _without_result(UnknownJobStateError, job, told, cause)
-
-
-def _without_result(kind: type[JobError], job: TrackedJob, told: str, cause: Exception | None = None) -> End:
-    error = kind(told, job=job.handle)
-    error.__cause__ = cause
-    return End(error=error)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

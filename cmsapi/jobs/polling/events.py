@@ -21,8 +21,7 @@ def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
             scheduler.policy.durations.expected_end(job.kind, job.timing),
             scheduler.why(job),
         )
-        lasting = job.failures.lasting if job.failures is not None else job.history.lasting
-        if lasting is not None:
+        if (lasting := job.lasting) is not None:
             left = lasting.left(job.settings.policy, asyncio.get_running_loop().time(), seen=job.history.seen)
             word = f" ({job.history.word!r})" if lasting.doubt is Doubt.UNLISTED else ""
             why = f"{why}; {lasting.doubt.words}{word}, and if that stays, the job ends in {left:.0f} s"

@@ -23,11 +23,11 @@ from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.errors import in_a_sentence
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.doubt import Doubt
+from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
-from cmsapi.jobs.polling.ending import decide, doubt_of, end_after_failure, end_of, tells_waiters
+from cmsapi.jobs.polling.ending import decide, end_of, shown_by, tells_waiters
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.requests import read_job, read_list
 from cmsapi.jobs.polling.tasks import BackgroundTasks
@@ -357,7 +357,7 @@ class Poller:
             if observation.phase is Phase.REVIEW and hook is not None and isinstance(result, GenerationReview):
                 job.deciding = True
                 self.tasks.start(self._decide(job, result, hook))
-            elif (end := end_of(job, observation, result)) is not None:
+            elif (end := end_of(job, observation, _now(), result=result)) is not None:
                 self._finish(job, end)
 
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
@@ -384,7 +384,8 @@ class Poller:
         failures = job.failures = job.failures or Failures()
         failures.polls += 1
         failures.last = f"{type(error).__name__}: {in_a_sentence(error)}"
-        if not job.history.seen and doubt_of(job, error) is Doubt.GONE:
+        observation = shown_by(job, error)
+        if not job.history.seen and observation is not None and observation.doubt is Doubt.GONE:
             # A service may show a new job late, which is no failure.
             self.scheduler.saw_running(job, certain=False)
         else:
@@ -408,8 +409,11 @@ class Poller:
                     )
                 job.subscribers.wake(error)
                 self.unsubscribe(job)
-        elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:
-            self._finish(job, end)
+        elif not job.deciding and observation is not None and observation.doubt is not None:
+            about = None if observation.doubt is Doubt.OUTAGE else (type(error), getattr(error, "operation", None))
+            failures.lasting = seen_again(failures.lasting, observation.doubt, about, _now())
+            if (end := end_of(job, observation, _now(), error=error)) is not None:
+                self._finish(job, end)
 
     def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
         """Count a poll, and tell the hooks what it has shown."""
