@@ -343,14 +343,11 @@ class Poller:
             self.scheduler.saw_running(job, certain=observation.doubt is None)
             if observation.end is not None:
                 self.scheduler.ask_again(job)
-        self._count_poll(job, None, reason)
+        self._tell(job, reason, changed=changed)
         if isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.policy.wants_list(job, parent):
                 self.read_list(Listing(job.kind, parent, 1), job)
-        # Without listeners there is no event, because a status costs a forecast.
-        if job.subscribers.listeners:
-            job.subscribers.tell(Observed(self.status(job), changed))
         # While a hook decides, what is seen may be the work of the decision, which finishes the job itself.
         if not job.deciding:
             hook = job.subscribers.on_review
@@ -390,14 +387,12 @@ class Poller:
             self.scheduler.saw_running(job, certain=False)
         else:
             self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
-        self._count_poll(job, error, reason)
+        self._tell(job, reason, error)
         if failures.polls == _WORRYING_POLLS:
             logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures.polls, job, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
             logger.error("a poll of %r went wrong", job, exc_info=error)
-        if job.subscribers.listeners:
-            job.subscribers.tell(PollFailed(self.status(job), error))
         if tells_waiters(error):
             # While the client is being closed, its end tells the waiters in better words.
             with contextlib.suppress(ClientClosedError):
@@ -415,8 +410,8 @@ class Poller:
             if (end := end_of(job, observation, _now(), error=error)) is not None:
                 self._finish(job, end)
 
-    def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
-        """Count a poll, and tell the hooks what it has shown."""
+    def _tell(self, job: TrackedJob, reason: str, error: Exception | None = None, *, changed: bool = False) -> None:
+        """Count a poll, and tell the hooks and the listeners what it has shown."""
         counters = self.poll_settings.caller.pipeline.counters
         counters.polls += 1
         counters.poll_failures += error is not None
@@ -424,6 +419,10 @@ class Poller:
         hooks = self.registry.subscribed.get(job, self.hooks)
         if hooks.wants(JobObserved.level):
             hooks(events.observed(job, self.scheduler, reason, error))
+        # Without listeners there is no event, because a status costs a forecast.
+        if job.subscribers.listeners:
+            status = self.status(job)
+            job.subscribers.tell(Observed(status, changed) if error is None else PollFailed(status, error))
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         if job.record is not None:
