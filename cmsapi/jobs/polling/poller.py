@@ -305,11 +305,9 @@ class Poller:
         if job.closed:
             # A decision that was under way has finished it meanwhile.
             return
-        if job.kind.result_requests and observation.phase is Phase.SUCCEEDED and not with_result:
+        if observation.phase is Phase.SUCCEEDED and result is job.history.document:
+            # A job whose result takes further requests is finished only with it.
             self._note(job, observation)
-            if job.has_subscribers:
-                # They came meanwhile, and wait for its result.
-                self._begin_poll(job, priority, reason)
             return
         self._on_response(job, observation, result, reason)
         end_subscriptions(job)

@@ -46,7 +46,7 @@ async def read_job(
         job: The job.
         scheduler: The scheduler, which knows what requests are worth.
         priority: Of the request for the state.
-        with_result: Whether a result that takes further requests is read.
+        with_result: Whether a result that takes further requests is read although nothing waits for the job.
 
     Returns:
         What the poll means, and the result if the job is finished and it was read, or else the document.
@@ -74,7 +74,7 @@ async def read_job(
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
-        if not with_result:
+        if not (with_result or job.has_subscribers):
             return observation, document
     options = CallOptions(priority=Priority.RESULT)
     result = await kind.read_result(caller, job.target, document, history, options)
