@@ -310,8 +310,6 @@ class Poller:
             self._note(job, observation)
             return
         self._on_response(job, observation, result, reason)
-        end_subscriptions(job)
-        self.unsubscribe(job)
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
@@ -354,6 +352,8 @@ class Poller:
                 self.tasks.start(self._decide(job, result, hook))
             elif (end := end_of(job, observation, _now(), result=result)) is not None:
                 self._finish(job, end)
+        end_subscriptions(job)
+        self.unsubscribe(job)
 
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""
@@ -401,12 +401,13 @@ class Poller:
                         f"client.jobs.attach({job.token(self.base_url)!r}) waits for it again."
                     )
                 job.subscribers.wake(error)
-                self.unsubscribe(job)
         elif not job.deciding and observation is not None and observation.doubt is not None:
             about = None if observation.doubt is Doubt.OUTAGE else (type(error), getattr(error, "operation", None))
             failures.lasting = seen_again(failures.lasting, observation.doubt, about, _now())
             if (end := end_of(job, observation, _now(), error=error)) is not None:
                 self._finish(job, end)
+        end_subscriptions(job)
+        self.unsubscribe(job)
 
     def _tell(self, job: TrackedJob, reason: str, error: Exception | None = None, *, changed: bool = False) -> None:
         """Count a poll, and tell the hooks and the listeners what it has shown."""

@@ -10,7 +10,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs import GenerationReview, Job
+from cmsapi.jobs import Finished, GenerationReview, Job
 from cmsapi.sandbox import Sandbox
 from tests.support.jobs import box, client_of, polls
 
@@ -206,3 +206,17 @@ async def test_a_hook_and_listeners_end_with_the_time_of_their_job(caplog: pytes
         await asyncio.sleep(3600)
         assert job.status.polls == polled
     assert "on_review does not decide any more" in caplog.text
+
+
+async def test_listeners_end_where_a_list_shows_their_jobs() -> None:
+    """Jobs that are polled together, by the list that shows them, are not polled for ever for their listeners."""
+    sandbox = box(STUCK, keywords=200)
+    async with client_of(sandbox, polling=PollPolicy(job_timeout=600)) as client:
+        lists = [[keyword.id async for keyword in client.keywords.list(page_id)] for page_id in sandbox.page_ids]
+        jobs = [await client.keywords.analyze(keyword_id) for keyword_id in max(lists, key=len)]
+        for job in jobs:
+            job.on(Finished, print)
+        await asyncio.sleep(3600)
+        seen = len(sandbox.ledger)
+        await asyncio.sleep(3600)
+        assert len(sandbox.ledger) == seen
