@@ -24,6 +24,7 @@ from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobErro
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
@@ -90,7 +91,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
     @property
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
-        return self._poller.status(self.tracked)
+        return events.status(self.tracked, self._poller.scheduler)
 
     if not TYPE_CHECKING:  # type checkers go on refusing unknown names
 

@@ -124,10 +124,6 @@ class Poller:
                 mine = attrs.evolve(mine, caller=attrs.evolve(mine.caller, builder=its))
             self.scheduler.change(job, mine)
 
-    def status(self, job: TrackedJob) -> JobStatus:
-        """Return what is known of a job now; before the first subscription no poll is planned."""
-        return events.status(job, self.scheduler)
-
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""
         if job not in self.registry.subscribed:
@@ -187,7 +183,7 @@ class Poller:
         if not known and not await self._polled_elsewhere(job):
             # The requests for a result are for the caller that awaits it.
             await self.poll_now(job, with_result=False)
-        return self.status(job)
+        return events.status(job, self.scheduler)
 
     # Its entry in the journal
 
@@ -420,7 +416,7 @@ class Poller:
             hooks(events.observed(job, self.scheduler, reason, error))
         # Without listeners there is no event, because a status costs a forecast.
         if job.subscribers.listeners:
-            status = self.status(job)
+            status = events.status(job, self.scheduler)
             job.subscribers.tell(Observed(status, changed) if error is None else PollFailed(status, error))
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
@@ -438,7 +434,7 @@ class Poller:
         if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
             self.scheduler.cut_results.add(job.kind)
         if job.subscribers.listeners:
-            job.subscribers.tell(Finished(self.status(job), end.error))
+            job.subscribers.tell(Finished(events.status(job, self.scheduler), end.error))
         job.subscribers.leave(None)
         self.unsubscribe(job)
         self.registry.finished(job)
