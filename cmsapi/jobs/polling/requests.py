@@ -8,6 +8,7 @@ poll.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 import attrs
@@ -67,10 +68,8 @@ async def read_job(
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
-            running = observation.phase is Phase.RUNNING
-            if early and running and kind not in refuses and (result := await _try_early(job, document, refuses)):
-                # It has ended in between.
-                return Observation(Phase.SUCCEEDED, observation.state), result
+            if early and observation.phase is Phase.RUNNING and kind not in refuses:
+                await _learn_early(job, document, refuses)
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
@@ -98,22 +97,19 @@ async def _read_early(job: TrackedJob, document: Model) -> object | None:
     return result
 
 
-async def _try_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]) -> object | None:
-    """Ask for the result of a running job, to learn whether the service refuses that; return it if it is there."""
+async def _learn_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]) -> None:
+    """Ask for the result of a running job, to learn whether the service refuses that."""
     # Meanwhile no other job asks.
     refuses[job.kind] = learned = False
     try:
-        result = await _read_early(job, document)
-        learned = not result
-    except Exception:
-        # That says nothing about early reads, and the poll itself has succeeded.
-        return None
+        # A failure says nothing about early reads, and the poll itself has succeeded.
+        with contextlib.suppress(Exception):
+            # What is shown may be a part of the result: that it has ended, only its state tells.
+            refuses[job.kind] = await _read_early(job, document) is None
+            learned = True
     finally:
         if not learned:
             del refuses[job.kind]
-    if learned:
-        refuses[job.kind] = result is None
-    return result
 
 
 async def read_list(policy: Policy, listing: Listing, caller: OperationCaller) -> None:

@@ -19,6 +19,7 @@ from cmsapi.jobs import Job
 from cmsapi.message import Request, Response
 from cmsapi.observability.job_events import JobObserved, Throttled
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
+from cmsapi.testing import HandlerTransport
 from tests.support.jobs import Spoiling, box, client_of, polls
 
 pytestmark = pytest.mark.looptime
@@ -474,6 +475,26 @@ async def test_searches_are_read_early_where_that_is_refused(behaviour: Any) -> 
     early = sandbox.ledger.count(operation="list_content_ideas", status=409)
     assert early > 50 if behaviour == "conflict" else early == 0
     assert sandbox.ledger.count(status=429) == 0
+
+
+async def test_ideas_that_are_shown_before_the_end_are_no_result() -> None:
+    """Where a service lists ideas as they are found, a search is finished with all of them, however long it runs."""
+    began = asyncio.get_running_loop().time()
+
+    def answer(request: cmsapi.Request) -> Any:
+        age = asyncio.get_running_loop().time() - began
+        if "content-ideas?" in request.url:
+            ideas = [{"id": f"idea_{number}"} for number in range(min(20, int(age / 60.0)))]
+            return {"data": ideas, "pagination": {"total": len(ideas), "page": 1, "limit": 100, "hasMore": False}}
+        word, number = ("success", 20) if age > 1200.0 else ("pending", None)
+        return {"id": "search_1", "keyword": "tents", "status": word, "nbContentIdeas": number}
+
+    async with cmsapi.Client(
+        "sk_early", base_url="https://api.example.com", transport=HandlerTransport(answer)
+    ) as client:
+        ideas = await client.jobs.run(client.content_ideas.search("wsp_1", "tents"))
+    assert len(ideas) == 20
+    assert ideas.search.status == "success"
 
 
 async def test_few_searches_are_not_read_early() -> None:
