@@ -207,7 +207,8 @@ class Kind:
 
     #: Requests that reading the result takes besides the poll that finds the job over.
     result_requests: ClassVar[float] = 0.0
-    #: Whether a service that refuses to show the result of a running job lets reading the result stand for a poll.
+    #: Whether a service that refuses to show the result of a running job lets reading the result stand for a poll. The
+    #: result is a sequence, which is shorter while some of it is missing.
     reads_results_early: ClassVar[bool] = False
 
     # Launch

@@ -75,6 +75,8 @@ class Poller:
         self._reported: set[tuple[Kind, str | None]] = set()
         # The kinds of which a result from before a launch was reported.
         self._older: set[Kind] = set()
+        # The kinds whose results were seen to be all there once they could be read.
+        self._whole: set[Kind] = set()
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -291,7 +293,7 @@ class Poller:
 
     async def _poll(self, job: TrackedJob, priority: Priority, reason: str, *, with_result: bool) -> None:
         try:
-            observation, result = await read_job(job, self.scheduler, priority, with_result=with_result)
+            observation, result = await read_job(job, self.scheduler, self._whole, priority, with_result=with_result)
         except Exception as error:
             job.poll = None
             if not job.closed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sized
 
 import attrs
 
@@ -39,13 +40,14 @@ _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
 async def read_job(
-    job: TrackedJob, scheduler: Scheduler, priority: Priority, *, with_result: bool = True
+    job: TrackedJob, scheduler: Scheduler, whole: set[Kind], priority: Priority, *, with_result: bool = True
 ) -> tuple[Observation, object]:
     """Poll a job once; one request, and for a finished job those that read its result.
 
     Args:
         job: The job.
         scheduler: The scheduler, which knows what requests are worth.
+        whole: The kinds whose results were seen to be all there once they could be read; this may add one.
         priority: Of the request for the state.
         with_result: Whether a result that takes further requests is read although nothing waits for the job.
 
@@ -56,11 +58,12 @@ async def read_job(
     refuses = scheduler.policy.refuses_early_reads
     long = scheduler.policy.stretched(job) or job.elapsed > _LONG
     early = with_result and kind.reads_results_early and long
+    shown: Sized | None = None
     if early and refuses.get(kind) and history.document is not None:
-        result = await _read_early(job, history.document)
-        if result:
-            return Observation(Phase.SUCCEEDED, history.word), result
-        if result is None and (job.polls + 1) % _STATE_EVERY:
+        shown = await _read_early(job, history.document)
+        if shown and kind in whole:
+            return Observation(Phase.SUCCEEDED, history.word), shown
+        if shown is None and (job.polls + 1) % _STATE_EVERY:
             return Observation(Phase.RUNNING, history.word), None
     options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
     document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
@@ -75,21 +78,29 @@ async def read_job(
         history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
         if not (with_result or job.has_subscribers):
             return observation, document
-    options = CallOptions(priority=Priority.RESULT)
-    result = await kind.read_result(caller, job.target, document, history, options)
-    if observation.finished and kind.missing(result) is not None:
-        # What is not all there after the end is no result before it.
-        refuses[kind] = False
-        if not (result and kind in scheduler.cut_results):
-            observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
+    result = await kind.read_result(caller, job.target, document, history, CallOptions(priority=Priority.RESULT))
+    incomplete = observation.finished and kind.missing(result) is not None
+    if incomplete or shown:
+        _learn_whole(kind, refuses, whole, whole_at_once=not incomplete and len(shown or ()) == len(result))
+    if incomplete and not (result and kind in scheduler.cut_results):
+        observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
     return observation, result
 
 
-async def _read_early(job: TrackedJob, document: Model) -> object | None:
+def _learn_whole(kind: Kind, refuses: dict[Kind, bool], whole: set[Kind], *, whole_at_once: bool) -> None:
+    """Note whether a result was all there once it could be read; if not, reading it stands for no poll."""
+    if whole_at_once:
+        whole.add(kind)
+    else:
+        refuses[kind] = False
+        whole.discard(kind)
+
+
+async def _read_early(job: TrackedJob, document: Model) -> Sized | None:
     """Read the result of a job that may not be finished; None when the service refuses."""
     caller, history = job.settings.caller, job.history
     try:
-        result: object = await job.kind.read_result(caller, job.target, document, history, _ONE_ATTEMPT)
+        result: Sized = await job.kind.read_result(caller, job.target, document, history, _ONE_ATTEMPT)
     except APIError as error:
         if error.status in _NOT_YET:
             return None

@@ -497,6 +497,18 @@ async def test_ideas_that_are_shown_before_the_end_are_no_result() -> None:
     assert ideas.search.status == "success"
 
 
+@pytest.mark.parametrize("lag", [10.0, 30.0, 60.0])
+async def test_ideas_that_come_late_are_waited_for_where_early_reads_are_refused(lag: float) -> None:
+    """Where ideas are refused before the end and listed one after the other then, a long search has all of them."""
+    behaviour = Behaviour(ideas_before_success="conflict", ideas_lag=lag, ideas=14)
+    sandbox = box(1200.0, behaviour=behaviour)
+    async with client_of(sandbox) as client:
+        ideas = await client.jobs.run(client.content_ideas.search(sandbox.workspace_id, "running"))
+    assert sandbox.ledger.count(operation="list_content_ideas", status=409) > 10
+    assert len(ideas) == 14
+    assert ideas.search.status == "success"
+
+
 async def test_few_searches_are_not_read_early() -> None:
     """With requests to spare a search is polled as ever, and its ideas are read once."""
     sandbox = Sandbox(durations=MINUTE)
