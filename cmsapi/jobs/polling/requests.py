@@ -57,7 +57,8 @@ async def read_job(
     kind, history, caller = job.kind, job.history, job.settings.caller
     refuses = scheduler.policy.refuses_early_reads
     long = scheduler.policy.stretched(job) or job.elapsed > _LONG
-    early = with_result and kind.reads_results_early and long
+    # Whether a doubt lasts, only the state shows.
+    early = with_result and kind.reads_results_early and long and job.lasting is None
     shown: Sized | None = None
     if early and refuses.get(kind) and history.document is not None:
         shown = await _read_early(job, history.document)

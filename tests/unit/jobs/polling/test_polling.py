@@ -509,6 +509,28 @@ async def test_ideas_that_come_late_are_waited_for_where_early_reads_are_refused
     assert ideas.search.status == "success"
 
 
+@pytest.mark.parametrize(("then", "error"), [("archived", cmsapi.UnknownJobStateError), (404, cmsapi.JobVanishedError)])
+async def test_a_doubt_ends_a_job_whose_result_is_read_early(then: str | int, error: type[Exception]) -> None:
+    """Refused early reads do not hide that a long search shows a word that is not listed, or is gone."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    def answer(request: cmsapi.Request) -> Any:
+        if "content-ideas?" in request.url:
+            return Response(409, {}, b'{"error": {"code": "conflict", "message": "it runs"}}')
+        word = "pending" if loop.time() < began + 1000.0 else then
+        if isinstance(word, int):
+            return Response(word, {}, b'{"error": {"code": "not_found", "message": "it is gone"}}')
+        return {"id": "search_1", "keyword": "tents", "status": word, "nbContentIdeas": None}
+
+    async with cmsapi.Client(
+        "sk_early", base_url="https://api.example.com", transport=HandlerTransport(answer)
+    ) as client:
+        with pytest.raises(error):
+            await client.jobs.run(client.content_ideas.search("wsp_1", "tents"))
+        assert loop.time() < began + 1000.0 + 800.0
+
+
 async def test_few_searches_are_not_read_early() -> None:
     """With requests to spare a search is polled as ever, and its ideas are read once."""
     sandbox = Sandbox(durations=MINUTE)
