@@ -84,6 +84,7 @@ class Observation:
         doubt: Why the poll says nothing certain, None when it does.
         end: The end that it shows if the doubt lasts, or None.
         other_id: Identifier of the job that is in this one's place, if another one is.
+        part: What there is of a result of which some is missing, in words.
     """
 
     phase: Phase
@@ -91,8 +92,14 @@ class Observation:
     doubt: Doubt | None = None
     end: Phase | None = None
     other_id: str | None = None
+    part: str | None = None
     #: Whether it is certain that the job does not run any more.
     finished: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_is_finished, takes_self=True))
+
+    @property
+    def about(self) -> object:
+        """What makes its doubt the same as that of the poll before."""
+        return (self.state, self.other_id, self.part)
 
 
 def _began(history: JobHistory) -> float:
@@ -156,8 +163,7 @@ class JobHistory:
             self.saw_running = self.saw_running or observation.phase is Phase.RUNNING
             self.lasting = None
         else:
-            about = (observation.state, observation.other_id)
-            self.lasting = seen_again(self.lasting, observation.doubt, about, now)
+            self.lasting = seen_again(self.lasting, observation.doubt, observation.about, now)
 
 
 def job_before(entry: Entry) -> str | None:

@@ -59,7 +59,7 @@ def end_of(
                 "%r has only %s, and no more have come for %.0f s: its result has `complete` False, and so have those "
                 "of further jobs whose results stay as short, at once",
                 job,
-                job.kind.missing(result),
+                observation.part,
                 lasted,
             )
     if phase is Phase.RUNNING:

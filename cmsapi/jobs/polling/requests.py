@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sized
+from typing import Any
 
 import attrs
 
@@ -80,21 +81,26 @@ async def read_job(
         if not (with_result or job.has_subscribers):
             return observation, document
     result = await kind.read_result(caller, job.target, document, history, CallOptions(priority=Priority.RESULT))
-    incomplete = observation.finished and kind.missing(result) is not None
-    if incomplete or shown:
-        _learn_whole(kind, refuses, whole, whole_at_once=not incomplete and len(shown or ()) == len(result))
-    if incomplete and not (result and kind in scheduler.cut_results):
-        observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
-    return observation, result
+    return _with_result(job, observation, result, shown, scheduler, whole), result
 
 
-def _learn_whole(kind: Kind, refuses: dict[Kind, bool], whole: set[Kind], *, whole_at_once: bool) -> None:
-    """Note whether a result was all there once it could be read; if not, reading it stands for no poll."""
-    if whole_at_once:
+def _with_result(
+    job: TrackedJob, observation: Observation, result: Any, shown: Sized | None, scheduler: Scheduler, whole: set[Kind]
+) -> Observation:
+    """Say what a poll means whose result was read, and learn whether results are all there once they can be read."""
+    kind, refuses = job.kind, scheduler.policy.refuses_early_reads
+    part = kind.missing(result) if observation.finished else None
+    if part is None and shown and len(shown) == len(result):
         whole.add(kind)
-    else:
+    elif part is not None or shown:
+        # Reading such a result tells no end.
         refuses[kind] = False
         whole.discard(kind)
+    if part is None:
+        return observation
+    doubtful = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED, part=part)
+    grows = job.lasting is None or job.lasting.about != doubtful.about
+    return observation if result and not grows and kind in scheduler.cut_results else doubtful
 
 
 async def _read_early(job: TrackedJob, document: Model) -> Sized | None:

@@ -497,6 +497,18 @@ async def test_ideas_that_are_shown_before_the_end_are_no_result() -> None:
     assert ideas.search.status == "success"
 
 
+@pytest.mark.parametrize(("lag", "listed"), [(100.0, None), (600.0, None), (0.0, 20), (60.0, 20)])
+async def test_ideas_are_waited_for_while_more_come(lag: float, listed: int | None) -> None:
+    """A list of ideas that grows is not cut; one that stays short is, after two minutes and then at the next poll."""
+    behaviour = Behaviour(ideas_lag=lag, ideas=40, ideas_cap=listed)
+    sandbox = box(60.0, behaviour=behaviour)
+    async with client_of(sandbox) as client:
+        for _ in range(2):
+            ideas = await client.jobs.run(client.content_ideas.search(sandbox.workspace_id, "running"))
+            assert len(ideas) == (listed or 40)
+            assert ideas.complete is (listed is None)
+
+
 @pytest.mark.parametrize("lag", [10.0, 30.0, 60.0])
 async def test_ideas_that_come_late_are_waited_for_where_early_reads_are_refused(lag: float) -> None:
     """Where ideas are refused before the end and listed one after the other then, a long search has all of them."""
