@@ -26,7 +26,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.entry import Entry, EntryStatus, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.rows import DOCUMENTS, JOURNAL, LIMITS, OUTCOMES, OWNERS, Read, Rows, Transaction, Write
 from cmsapi.state.text import read_row, read_text, write_text
@@ -48,6 +48,8 @@ class Standing(StrEnum):
     ABSENT = "absent"
     #: There is no entry, but its item of its batch has an outcome.
     ENDED = "ended"
+    #: There is no entry, and the outcome of its item is that its launch is unknown.
+    UNKNOWN = "unknown"
     #: The entry is held under this lease.
     MINE = "mine"
     #: The entry is not held, or by a process that is not alive.
@@ -164,14 +166,18 @@ class State(abc.ABC):
         stood, _ = await self.change(lease, Standing.MINE, Action.END, outcome)
         if stood in (Standing.FREE, Standing.HELD):
             raise _lost(lease)
-        lost = stood is Standing.ABSENT and outcome is not None
-        if outcome is not None and lost:
+        if outcome is not None and stood in (Standing.ABSENT, Standing.UNKNOWN):
             await self.note(lease, outcome)
-        return lost
+        return stood is Standing.ABSENT and outcome is not None
 
     async def note(self, lease: Lease, outcome: Entry) -> None:
-        """Keep the outcome of an item that has no entry, unless it has one; it is flushed before this returns."""
-        await self.change(lease, Standing.ABSENT, Action.END, outcome)
+        """Keep the outcome of an item that has no entry, unless it has one that is known; it is flushed first."""
+        if (await self.change(lease, Standing.ABSENT, Action.END, outcome))[0] is Standing.UNKNOWN:
+            await self.note_known(lease, outcome)
+
+    async def note_known(self, lease: Lease, outcome: Entry) -> None:
+        """Keep an outcome in the place of one that says that the launch is unknown; it is flushed first."""
+        await self.change(lease, Standing.UNKNOWN, Action.END, outcome)
 
     async def note_anew(self, lease: Lease, outcome: Entry) -> None:
         """Keep an outcome in the place of the one that the item has; it is flushed before this returns."""
@@ -206,7 +212,9 @@ class State(abc.ABC):
             if rows:
                 found = rows[0][-1]
             elif any(outcomes):
-                stood, found = Standing.ENDED, outcomes[0][0][-1]
+                found = outcomes[0][0][-1]
+                unknown = read_row(Entry, found).status == EntryStatus.UNKNOWN
+                stood = Standing.UNKNOWN if unknown else Standing.ENDED
             heartbeat = self._heartbeat(lease.scope, owner, now)
             return [heartbeat, *(write(found) if stood is expected else ())], (stood, found)
 

@@ -130,17 +130,18 @@ class BatchRun:
         journal = self._journal
         await journal.flush()
         await self._change(self._now)
-        status = await read_batch(journal, journal.scope, self._name)
+        # Another run may have ended it before the last of its results came.
+        status = await read_batch(journal, journal.scope, self._name, recount=True)
         progress = status.progress
-        if status.done or progress.total is None or progress.finished < progress.total or progress.running:
+        if progress.total is None or progress.finished < progress.total or progress.running:
             return status
         counts = counts_of(status)
 
         def done(current: BatchRecord | None) -> BatchRecord:
             record = self._now(current)
-            if record.done_at is not None or record.total != progress.total:
+            if record.total != progress.total:
                 return record
-            return attrs.evolve(record, done_at=journal.wall(), counts=counts, ends_at=None)
+            return attrs.evolve(record, done_at=record.done_at or journal.wall(), counts=counts, ends_at=None)
 
         await self._change(done)
         return await read_batch(journal, journal.scope, self._name)

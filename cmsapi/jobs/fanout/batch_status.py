@@ -64,9 +64,11 @@ class BatchStatus:
         return markup.record(self)
 
 
-async def read_batch(journal: LaunchJournal, scope: str, name: str) -> BatchStatus:
-    """Read how far a batch is."""
+async def read_batch(journal: LaunchJournal, scope: str, name: str, *, recount: bool = False) -> BatchStatus:
+    """Read how far a batch is; `recount` counts anew although the counts of its end are written."""
     record = await read_record(journal.state, scope, name)
+    if record is not None and recount:
+        record = attrs.evolve(record, counts=None)
     if record is not None and record.counts is not None:
         return status_of(name, record, (), (), journal.wall())
     # Before the outcomes: a job that ends between the two reads is then in both, and not in none.

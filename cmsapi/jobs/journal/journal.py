@@ -28,7 +28,7 @@ from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.heartbeat import FOLLOW, SALT, Leases
 from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
-from cmsapi.jobs.journal.write_queue import WriteQueue
+from cmsapi.jobs.journal.write_queue import Write, WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.entry import Entry, EntryStatus, Lease, digest_of
@@ -222,14 +222,17 @@ class LaunchJournal:
             raise
 
     async def _delete(self, record: Record, status: EntryStatus | None = None, **changes: Any) -> None:
-        outcome = None
-        if status is not None and record.entry.batch is not None:
-            outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
-            if await self.state.end(record.lease, outcome):
+            if await self.state.end(record.lease, self._outcome(record.entry, status, **changes)):
                 self.leases.note_loss()
         finally:
             self.leases.drop(record)
+
+    def _outcome(self, entry: Entry, status: EntryStatus | None, **changes: Any) -> Entry | None:
+        """Return the outcome of an item whose entry ends with a status; None where the entry is of no batch."""
+        if status is None or entry.batch is None:
+            return None
+        return attrs.evolve(entry, status=status, ended_at=self.wall(), **changes)
 
     async def record_launched(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is; if that fails, it is written once it can be."""
@@ -297,7 +300,14 @@ class LaunchJournal:
 
     def record_end(self, record: Record, status: EntryStatus | None, decision: str | None = None) -> None:
         """Delete the entry of a job that is finished, as `delete` does; it is written in a moment."""
-        self._later_if_held(record, lambda: self._delete(record, status, decision=decision))
+        outcome = self._outcome(record.entry, status, decision=decision)
+
+        async def note() -> None:
+            # While this process stood still, another one may have found the launch unknown.
+            if outcome is not None:
+                await self.state.note_known(record.lease, outcome)
+
+        self._later_if_held(record, lambda: self._delete(record, status, decision=decision), otherwise=note)
 
     def record_deciding(self, record: Record) -> None:
         """Note that `on_review` is asked for the decision on an article; it is written in a moment."""
@@ -383,8 +393,14 @@ class LaunchJournal:
         found = await self.state.entries(self.scope)
         return next((key for key, entry in found.items() if is_of_the_same_launch(entry, wanted)), None)
 
-    def _later_if_held(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
-        """Write in a moment, if the record can be held and is still the entry of the same launch."""
+    def _later_if_held(self, record: Record, write: Write, *, otherwise: Write | None = None) -> None:
+        """Write in a moment, if the record can be held and is still the entry of the same launch.
+
+        Args:
+            record: The record.
+            write: What is written then.
+            otherwise: What is written if it cannot be held.
+        """
         asked_at = record.entry.asked_at
 
         async def write_if_held() -> None:
@@ -392,6 +408,8 @@ class LaunchJournal:
                 # The entry of an attached job has no time of its launch.
                 same = asked_at in (record.entry.asked_at, _NOTHING.asked_at)
                 await (write() if same else self.leases.release(record))
+            elif otherwise is not None:
+                await otherwise()
 
         self._writes.add(record.lease.key, write_if_held)
 

@@ -208,6 +208,24 @@ async def test_a_repeated_end_is_the_same(state: State) -> None:
     assert await state.entries(SCOPE) == {}
 
 
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_known_outcome_takes_the_place_of_an_unknown_one(state: State, other: State, held: bool) -> None:
+    """It does so for a process that still takes its entry for held, too; an unknown one replaces nothing."""
+    mine = lease()
+    unknown = attrs.evolve(OF_BATCH, status="unknown", ended_at=2.0)
+    known, later = (attrs.evolve(OF_BATCH, status=word, ended_at=3.0) for word in ("succeeded", "failed"))
+    await state.note_known(mine, known)
+    assert await state.outcomes(SCOPE, batch="nightly") == []
+    await other.note(lease("theirs"), unknown)
+    if held:
+        assert await state.end(mine, known) is False
+    else:
+        await state.note(mine, known)
+    await other.note(lease("theirs"), unknown)
+    await other.note(lease("theirs"), later)
+    assert await state.outcomes(SCOPE, batch="nightly") == [known]
+
+
 async def test_recent_outcomes_of_all_batches(state: State, other: State) -> None:
     """What was asked for since a time is found in each batch, and what was asked for before is not."""
     ended = []
