@@ -243,7 +243,14 @@ class Batch(Unpicklable):
         """
         keys, state, scope = self.ended, self._journal.state, self._journal.scope
         await self._ends.forget(keys)
-        await change_record(state, scope, self.name, lambda current: None)
+
+        def clear(current: BatchRecord | None) -> BatchRecord | None:
+            # The runs that work on it know these outcomes.
+            if current is None or not current.working(self._journal.wall()):
+                return None
+            return attrs.evolve(current.without_ends(), credits=0, requests=0)
+
+        await change_record(state, scope, self.name, clear)
         await list_name(state, scope, self.name, there=False)
         return keys
 
@@ -253,7 +260,7 @@ class Batch(Unpicklable):
         await self._ends.forget(keys)
 
         def reopen(current: BatchRecord | None) -> BatchRecord | None:
-            return None if current is None else attrs.evolve(current.reopened(), credits=current.credits + cost)
+            return None if current is None else attrs.evolve(current.without_ends(), credits=current.credits + cost)
 
         if keys:
             await change_record(self._journal.state, self._journal.scope, self.name, reopen)

@@ -10,6 +10,7 @@ import attrs
 
 from cmsapi.errors import LaunchUnknownError, StateError
 from cmsapi.jobs.errors import without_result
+from cmsapi.jobs.fanout.batch_records import read_record
 from cmsapi.jobs.fanout.batch_status import JOINED
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.job import Job, job_of
@@ -38,8 +39,8 @@ class BatchEnds:
         self.entries: dict[str, Entry] = {}
         #: Whether the state has all of them.
         self.checked: bool = True
-        # The losses of the journal that are dealt with.
-        self._losses = 0
+        # The losses of the journal that are dealt with, and how often outcomes had been forgotten by then.
+        self._losses = self._forgotten = 0
 
     async def read(self) -> None:
         """Read the ends in the state, and write those anew that only this process knows."""
@@ -47,13 +48,18 @@ class BatchEnds:
         await journal.open(self._poller.poll_settings.read_user)
         await journal.flush()
         found = {str(entry.item): entry for entry in await journal.state.outcomes(journal.scope, batch=self._name)}
+        record = await read_record(journal.state, journal.scope, self._name)
+        forgotten = 0 if record is None else record.forgotten
         # Also those of earlier runs: the next run would pay for them again.
         missing = {name: entry for name, entry in self.entries.items() if name not in found}
+        if forgotten > self._forgotten:
+            missing.clear()
         if missing:
             journal.leases.note_loss()
         for entry in missing.values():
             await journal.note_outcome(entry)
         self.entries, self._losses, self.checked = found | missing, journal.leases.losses, True
+        self._forgotten = forgotten
 
     async def restore_lost(self) -> None:
         """Read the ends once more at the end of a run; a state that cannot be reached does not fail it."""

@@ -35,6 +35,7 @@ class BatchRecord:
         workers: The runs that work on it, and when each wrote last.
         refused: Items of the newest run that ended without a job.
         credits: Credits that items have cost whose outcomes were forgotten, because they are launched again.
+        forgotten: How often outcomes were forgotten; a run that works on it must not take these for lost.
         requests: Requests of all runs.
         ends_at: When its end is expected: about, at the earliest and at the latest; None while that is not known.
         done_at: When each item had ended; None before.
@@ -51,6 +52,7 @@ class BatchRecord:
     )
     refused: int = attrs.field(default=0, validator=_count)
     credits: int = attrs.field(default=0, validator=_count)
+    forgotten: int = attrs.field(default=0, validator=_count)
     requests: int = attrs.field(default=0, validator=_count)
     ends_at: Sequence[float] | None = attrs.field(
         default=None, validator=optional(deep_iterable(_number, instance_of(list)))
@@ -69,6 +71,10 @@ class BatchRecord:
     def reopened(self) -> BatchRecord:
         """Return it as that of a batch that has something to do again."""
         return attrs.evolve(self, done_at=None, counts=None, telling=None, told_at=None)
+
+    def without_ends(self) -> BatchRecord:
+        """Return it as that of a batch of which outcomes were forgotten."""
+        return attrs.evolve(self.reopened(), forgotten=self.forgotten + 1)
 
 
 #: Makes the new record of the one that stands.

@@ -87,6 +87,28 @@ async def test_a_watcher_leaves_forgotten_what_another_process_forgot(caplog: py
     assert not caplog.records
 
 
+@pytest.mark.parametrize("forgets", ["failed", "all"])
+async def test_a_run_leaves_forgotten_what_another_process_forgot(
+    forgets: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run that knows an outcome does not write it anew at its end: the next run launches the item again."""
+    sandbox = box(30.0)
+    first, *rest = sandbox.keyword_ids[:3]
+    sandbox.set_outcome(first, "failed")
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        async with client.jobs.batch("nightly") as batch:
+            outcomes = batch.map(client.keywords.analyze, (first, *rest), in_flight=1)
+            assert not (await anext(outcomes)).ok
+            async with other.jobs.batch("nightly") as another:
+                assert await (another.retry_failed() if forgets == "failed" else another.forget()) == (first,)
+            assert [outcome.ok async for outcome in outcomes] == [True] * 2
+            assert sorted(batch.ended) == sorted(rest)
+        sandbox.set_outcome(first, "success")
+        await run(other, (first, *rest))
+    assert len(sandbox.ledger.launches()) == 4
+    assert not caplog.records
+
+
 async def test_a_run_that_is_left_shows_what_is_not_launched() -> None:
     """Once no process works on a batch it has no forecast, and what waits is not launched."""
     sandbox = box(60.0)
