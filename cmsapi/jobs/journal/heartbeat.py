@@ -5,7 +5,8 @@ have lost its entries without having noticed.
 
 A state that lost everything, such as a server that was restarted without its data, goes on answering, and then what a
 process that is alive knows is the only copy. An entry that is absent although this process holds it was lost, because
-no other process may delete it meanwhile: it is written anew.
+no other process may delete it meanwhile: it is written anew. After a standstill another process may have ended it. So a
+state has an *origin*, a text that its first process draws: only a state that has another one by now has lost entries.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ HEARTBEAT = LEASE_TTL / 3
 FOLLOW = 1.0
 #: The document with the salt of the digests.
 SALT = "salt"
+# The document that is drawn anew when the state has lost everything.
+_ORIGIN = "origin"
 
 
 class Leases:
@@ -45,6 +48,8 @@ class Leases:
         self._writes = writes
         #: The salt of the digests, empty before it is known.
         self.salt: str = ""
+        # The origin of the state, None before it is known.
+        self._origin: str | None = None
         #: How many losses of the state were noticed.
         self.losses: int = 0
         #: The held entries, by key.
@@ -137,10 +142,12 @@ class Leases:
                         self._writes.add(record.lease.key, partial(self._release_idle, record))
                 if self._state.shared and self.records:
                     now, lapsed = asyncio.get_running_loop().time(), self._lapsed
-                    await self._state.evict_dead_owners(next(iter(self.records.values())).lease.scope)
+                    scope = next(iter(self.records.values())).lease.scope
+                    await self._state.evict_dead_owners(scope)
+                    origin = await self._read_origin(scope)
                     for record in tuple(self.records.values()) if lapsed else ():
-                        await self._keep(record)
-                    self._heard = now
+                        await self._keep(record, lost=origin != self._origin)
+                    self._heard, self._origin = now, origin
                     await self._restore_lost()
                 level = logging.WARNING
             except Exception as error:
@@ -151,12 +158,12 @@ class Leases:
                 logger.log(level, message, error, exc_info=strange)
                 level = logging.DEBUG
 
-    async def _keep(self, record: Record) -> None:
-        """Make sure that an entry is held; one that is gone is written anew if its job is launched."""
+    async def _keep(self, record: Record, *, lost: bool) -> None:
+        """Make sure that an entry is held; one that the state has lost is written anew if its job is launched."""
         try:
             await self._state.keep(record.lease)
         except LeaseLostError as error:
-            if record.held and not (record.bound and await self.restore(record.lease, record.entry)):
+            if record.held and not (lost and record.bound and await self.restore(record.lease, record.entry)):
                 logger.info("%s", error)
                 self.drop(record)
 
@@ -184,6 +191,18 @@ class Leases:
             return False
         self.note_loss()
         return True
+
+    async def open(self, scope: str) -> None:
+        """Take the salt and the origin that stand, and write those that there are not.
+
+        Raises:
+            StateError: What stands there is no salt.
+        """
+        await self.agree_on_salt(scope)
+        self._origin = await self._read_origin(scope)
+
+    async def _read_origin(self, scope: str) -> str:
+        return str(await self._state.compare_and_set(scope, _ORIGIN, None, secrets.token_hex(8)))
 
     async def agree_on_salt(self, scope: str) -> None:
         """Take the salt of the digests that stands, and write one where there is none.

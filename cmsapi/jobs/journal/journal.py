@@ -124,7 +124,7 @@ class LaunchJournal:
                         await state.evict_dead_owners(scope)
                         if (named := await state.get_document(self.account, _JOURNAL)) != scope:
                             await state.compare_and_set(self.account, _JOURNAL, named, scope)
-                    await self.leases.agree_on_salt(scope)
+                    await self.leases.open(scope)
                     self._scope = scope
         return self._scope
 

@@ -43,17 +43,18 @@ def process(memory: MemoryState) -> Process:
     return begun
 
 
-@attrs.frozen
+@attrs.define
 class LateAnswers:
-    """Carry requests to a sandbox, and the answers to launches late."""
+    """Carry requests to a sandbox, and some answers late."""
 
     sandbox: Sandbox
-    seconds: float
+    method: str
+    seconds: float = 0.0
 
     async def send(self, request: cmsapi.Request) -> cmsapi.Response:
         """Carry one request."""
         response = await self.sandbox.transport.send(request)
-        await asyncio.sleep(self.seconds if request.method == "POST" else 0.0)
+        await asyncio.sleep(self.seconds if request.method == self.method else 0.0)
         return response
 
 
@@ -72,7 +73,7 @@ async def test_a_result_takes_the_place_of_an_unknown_end() -> None:
     sandbox, memory = box(30.0), MemoryState()
     first = process(memory)
     timeouts, settle = cmsapi.Timeouts(request=300.0), LaunchPolicy(settle=1.0)
-    late = LateAnswers(sandbox, 100.0)
+    late = LateAnswers(sandbox, "POST", 100.0)
     async with client_of(sandbox, transport=late, timeouts=timeouts, launch=settle) as client:
         running = asyncio.create_task(ideas(client, sandbox))
         await asyncio.sleep(5)
@@ -91,3 +92,24 @@ async def test_a_result_takes_the_place_of_an_unknown_end() -> None:
             (again,) = await ideas(other, sandbox)
             assert again.ok
     assert posts(sandbox) == 1
+
+
+async def test_what_another_process_ended_stays_ended(caplog: pytest.LogCaptureFixture) -> None:
+    """The entry of a job that another process saw end meanwhile is not written anew: it would answer a new launch."""
+    sandbox, memory = box(60.0), MemoryState()
+    keyword_id = sandbox.keyword_ids[0]
+    first, late = process(memory), LateAnswers(sandbox, "GET")
+    async with client_of(sandbox, transport=late, timeouts=cmsapi.Timeouts(request=300.0)) as client:
+        waiting = asyncio.create_task((await client.keywords.analyze(keyword_id)).wait())
+        first.still, late.seconds = True, 100.0
+        await asyncio.sleep(40)
+        process(memory)
+        async with client_of(sandbox) as other:
+            await (await other.keywords.analyze(keyword_id))
+            first.still = False
+            await asyncio.sleep(15)
+            assert await other.jobs.journal() == []
+            await (await other.keywords.analyze(keyword_id))
+        await waiting
+    assert posts(sandbox) == 2
+    assert not any("lost entries" in said for said in caplog.messages)
