@@ -134,8 +134,16 @@ async def read_reviews(poller: Poller) -> list[GenerationReview]:
         record = Record(entry, Lease(journal.scope, key))
         review = await kind.read_review(poller.poll_settings.caller, entry)
         if review is not None:
-            review.on_decided = partial(journal.record_end, record, EntryStatus.SUCCEEDED)
+            review.on_decided = partial(_decided, poller, record, review)
             reviews.append(review)
         elif entry.status == EntryStatus.REVIEW and await kind.is_over(poller.poll_settings.caller, entry):
             journal.record_end(record, EntryStatus.SUCCEEDED, "elsewhere")
     return reviews
+
+
+def _decided(poller: Poller, record: Record, review: GenerationReview, decision: str) -> None:
+    """End the job of a review on which was decided, or its entry where this client does not know the job."""
+    if (job := poller.registry.find(record.entry)) is not None:
+        poller.decided(job, review)
+    else:
+        poller.journal.record_end(record, EntryStatus.SUCCEEDED, decision)

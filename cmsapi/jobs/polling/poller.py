@@ -430,6 +430,12 @@ class Poller:
             job.deciding = False
             self._schedule(job)
 
+    def decided(self, job: TrackedJob, review: GenerationReview) -> None:
+        """End a job by a decision on another review of its article; a hook that decides, too, ends it itself."""
+        if not job.deciding and (job.undecided or not job.closed):
+            job.decided(review)
+            self._finish(job, End(review))
+
     def _finish(self, job: TrackedJob, end: End) -> None:
         """End a job: note how, tell those who listen, and wake those who wait."""
         job.end = end

@@ -96,24 +96,29 @@ class JobRegistry:
             self.add(job)
         return job
 
+    def find(self, entry: Entry) -> TrackedJob | None:
+        """Return the job in flight that an open entry of the journal stands for, None where it is not known here."""
+        kind = KINDS[entry.kind]
+        known = self.jobs.get((kind, kind.job_target(entry.target, entry.job_id)))
+        if known is None or known.id != (entry.job_id or known.target):
+            return None
+        # The job of an earlier launch may be attached.
+        its = known.record
+        return known if its is None or is_of_the_same_launch(entry, its.entry) else None
+
     def take_over(self, record: Record, settings: PollSettings) -> TrackedJob:
         """Return the job that an entry of the journal stands for, and remember it; sends nothing."""
         entry = record.entry
         kind = KINDS[entry.kind]
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
-        target = kind.job_target(entry.target, entry.job_id)
-        known = self.jobs.get((kind, target))
-        if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
-            its = known.record
-            # The job of an earlier launch may be attached.
-            if its is None or is_of_the_same_launch(entry, its.entry):
-                record.bind(known)
-                return known
+        if not entry.over and (known := self.find(entry)) is not None and not known.closed:
+            record.bind(known)
+            return known
         # What the service has said to be its end needs no proof any more.
         ended = entry.status in (EntryStatus.SUCCEEDED, EntryStatus.FAILED)
         history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry), watched=ended)
-        job = TrackedJob(kind, target, history, settings)
+        job = TrackedJob(kind, kind.job_target(entry.target, entry.job_id), history, settings)
         if not entry.over:
             record.bind(job)
             self.add(job)

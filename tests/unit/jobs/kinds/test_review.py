@@ -73,6 +73,36 @@ async def test_the_status_of_a_job_tells_of_the_decision(watched: bool) -> None:
             assert await client.jobs.reviews() == []
 
 
+@pytest.mark.parametrize(
+    ("listed", "decided"), [("running", "running"), ("running", "waiting"), ("waiting", "waiting")]
+)
+async def test_a_decision_on_a_listed_review_ends_the_job(listed: str, decided: str) -> None:
+    """The job that this client holds has the decision, not one made elsewhere, and so has a rerun of its batch."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client, client.jobs.batch("articles") as batch:
+        outcomes = batch.map(client.contents.generate, [content_id])
+        ended = asyncio.ensure_future(anext(outcomes))
+        await asyncio.sleep(10.5)
+        job = await client.contents.generate(content_id)
+        assert not job.done()
+        if listed == "waiting":
+            await job
+        (review,) = await client.jobs.reviews()
+        if decided == "waiting":
+            await job
+        await review.confirm()
+        assert (job.status.phase, job.status.state) == ("succeeded", "applied")
+        assert (await job).decision == "confirm"
+        await ended
+        assert [outcome async for outcome in outcomes] == []
+        assert (await client.jobs.journal(), await client.jobs.reviews()) == ([], [])
+    async with client_of(sandbox) as client, client.jobs.batch("articles") as batch:
+        (again,) = [outcome async for outcome in batch.map(client.contents.generate, [content_id])]
+        assert again.result().decision == "confirm"
+    assert len(sandbox.ledger.launches()) == 1
+
+
 async def test_cancelling_discards_the_article() -> None:
     """`cancel` leaves the content as it was."""
     sandbox = box(10.0)
