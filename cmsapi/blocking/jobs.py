@@ -323,7 +323,7 @@ class Fanout(Context, Iteration[Outcome[I, R]], Generic[I, R], of=AsyncFanout):
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
         returns these outcomes, too.
         """
         return self._call("to_pandas")
@@ -375,7 +375,7 @@ class AsCompleted(Context, Iteration[Outcome[str, R]], Generic[R], of=AsyncAsCom
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
         returns these outcomes, too.
         """
         return self._call("to_pandas")
@@ -416,7 +416,7 @@ class BatchOutcomes(Iteration[Outcome[I, R]], Generic[I, R], of=AsyncBatchOutcom
     def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
         returns these outcomes, too.
         """
         return self._call("to_pandas")

@@ -207,6 +207,7 @@ class Fanout(OutcomeStream[I, R]):
             (self._batch, str(item)) if self._batch is not None else inherited,
             self._drain if self._errors == "collect" else None,
             self._credits.check,
+            self._tracker.wanted,
             taken=0 if earlier else 1,
         )
         PURPOSE.set(purpose)

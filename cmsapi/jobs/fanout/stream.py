@@ -46,7 +46,7 @@ class Outcomes(Unpicklable, AsyncIterator[Outcome[I, R]]):
     async def to_pandas(self) -> DataFrame:
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
-        When it is interrupted, no more launches begin, and what was begun continues. Called again, it goes on, and
+        When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
         returns these outcomes, too.
         """
         return await collected(self, self._give_back)

@@ -25,7 +25,7 @@ from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.empty import is_about_credits, out_of_credits
-from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
+from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches, WithdrawnError
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sending import Sender
@@ -178,7 +178,9 @@ class Launcher:
         return pending
 
     async def _answer(self, pending: PendingLaunch) -> TrackedJob | None:
-        """Wait for a launch, and return its job; None when another client has failed at it, and this one has to try.
+        """Wait for a launch, and return its job; None when it has to be tried anew.
+
+        That is so when another client has failed at it, or its fan-out has withdrawn it, once that wants it again.
 
         Raises:
             ClientClosedError: The client was closed before it was sent.
@@ -204,6 +206,10 @@ class Launcher:
                 ) from None
             raise JobError(f"The task of {what} was cancelled before it was sent; nothing was charged for it.")
         error = pending.task.exception()
+        if isinstance(error, WithdrawnError):
+            if (mine := PURPOSE.get()) is not None:
+                await mine.wanted.wait()
+            return None
         if not isinstance(error, CMSError):
             return pending.task.result()
         given_up = isinstance(error, LaunchUnknownError) and "open" not in error.evidence

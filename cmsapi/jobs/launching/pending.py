@@ -125,6 +125,10 @@ class PendingLaunch:
             self.record.entry = attrs.evolve(entry, facts={**entry.facts, "sent": sent_times(entry) - 1})
 
 
+class WithdrawnError(Exception):
+    """Say that a launch was not sent, because the outcomes of its fan-out are not asked for at present."""
+
+
 @attrs.define(eq=False)
 class LaunchPurpose:
     """Say for which item of a fan-out a task launches.
@@ -134,6 +138,7 @@ class LaunchPurpose:
         item: The batch and the key of the item, so that the journal can say so; None outside of a batch.
         drained: Waits until all other items have ended, or wait for the same; None where no item is waited for.
         check: Awaited before each attempt; raises `OutOfCreditsError` if no credits were found to be left meanwhile.
+        wanted: Set while its launches may be sent: not from an interruption on, until outcomes are asked for again.
         taken: The credits that it has taken; one was, before it launches.
         launches: The launches that it has begun.
     """
@@ -142,6 +147,7 @@ class LaunchPurpose:
     item: tuple[str, str] | None
     drained: Callable[[], Awaitable[None]] | None
     check: Callable[[], Awaitable[None]]
+    wanted: asyncio.Event
     taken: int = 1
     launches: list[PendingLaunch] = attrs.field(factory=list)
 

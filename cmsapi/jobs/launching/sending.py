@@ -36,7 +36,7 @@ from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, job_before
 from cmsapi.jobs.launching.books import Books
 from cmsapi.jobs.launching.intent import Intent
-from cmsapi.jobs.launching.pending import PendingLaunch
+from cmsapi.jobs.launching.pending import PendingLaunch, WithdrawnError
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import TrackedJob
@@ -298,9 +298,12 @@ class Sender:
 
         Raises:
             OutOfCreditsError: The fan-out for which it is has found that no credits are left.
+            WithdrawnError: The outcomes of that fan-out are not asked for at present.
         """
         if launch.purpose is not None:
             await launch.purpose.check()
+            if not (launch.purpose.wanted.is_set() or launch.in_flight):
+                raise WithdrawnError
         journal, entry, now = self._journal, launch.record.entry, asyncio.get_running_loop().time()
         pipeline, wall, settle = self._caller.pipeline, journal.wall(), launch.policy.settle
         served = pipeline.clock.at(now)
