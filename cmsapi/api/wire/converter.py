@@ -22,7 +22,7 @@ from cattrs.gen import make_dict_unstructure_fn, override
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.mismatch import excerpt, mismatch, prefix_path
-from cmsapi.api.wire.reading import Hook, ModelReader, list_reader, read_scalar
+from cmsapi.api.wire.reading import Hook, ModelReader, identifier_of, list_reader, read_scalar
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
 from cmsapi.display.values import copied, plain
@@ -191,8 +191,11 @@ def _model_writer(model: Any, converter: Any) -> Writer:
         if model.absent_keys is not NONE_ABSENT:
             document = _without(model.absent_keys, document)
         if model.extra is not NOTHING_ELSE:
-            # A value that did not fit into its field gives way to one that does.
-            document |= {wire: copied(value) for wire, value in model.extra.items() if document.get(wire) is None}
+            # A value that did not fit into its field gives way to one that does, but not to its own text.
+            kept = {
+                wire: each for wire, each in model.extra.items() if document.get(wire) in (None, identifier_of(each))
+            }
+            document |= copied(kept)
         return document
 
     return write_losslessly

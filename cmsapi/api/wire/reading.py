@@ -26,6 +26,9 @@ Hook = Callable[[Any, Any], Any]
 # What reads the values of one field.
 Reader = Callable[[Field, Any], Any]
 
+# Bits of the largest number that is an identifier: that of a UUID.
+_LARGEST_NUMBER = 128
+
 
 def list_reader(type_: Any, converter: Any) -> Hook:
     """Make the hook that reads lists; the path of an error says which item is wrong."""
@@ -51,6 +54,11 @@ def read_scalar(value: Any, type_: type) -> Any:
     if type(value) is type_ or (type(value) is int and type_ is float):
         return value
     raise mismatch(SCALARS[type_], value)
+
+
+def identifier_of(value: Any) -> Any:
+    """Return the text of a whole number, by which requests name what a service numbers; any other value as it is."""
+    return str(value) if type(value) is int and value.bit_length() <= _LARGEST_NUMBER else value
 
 
 class ModelReader:
@@ -88,6 +96,9 @@ class ModelReader:
                     values[field.name] = self._null(field, absent=field.wire not in document)
                 else:
                     values[field.name] = read(field, value)
+                    if field.names:
+                        self._note(DriftKind.MISFIT, field.wire)
+                        misfits[field.wire] = value
             except DecodeError as error:
                 if field.strict:
                     prefix_path(error, f".{field.wire}")
@@ -120,6 +131,8 @@ class ModelReader:
             return lambda _, value: copied(value)
         if is_open_enum(field.type):
             return self._word
+        if field.names:
+            return _identifier
         return self._time if field.type is datetime else _number
 
     def _word(self, field: Field, value: Any) -> Any:
@@ -164,6 +177,12 @@ def _number(field: Field, value: Any) -> Any:
     """Take a whole number for a number; anything else is not what the field has."""
     if type(value) is int and field.type is float:
         return value
+    raise mismatch(_expected(field), value)
+
+
+def _identifier(field: Field, value: Any) -> str:
+    if isinstance(identifier := identifier_of(value), str):
+        return identifier
     raise mismatch(_expected(field), value)
 
 

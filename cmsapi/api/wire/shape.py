@@ -37,6 +37,7 @@ class Field:
         required: Whether the document is useless without it.
         strict: Whether a value of another type is an error.
         identifies: Whether it is the identifier of the document.
+        names: Whether it is an identifier, of the document or of another one.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Field:
     required: bool
     strict: bool
     identifies: bool
+    names: bool
 
 
 @functools.cache
@@ -101,6 +103,7 @@ def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
         required=required,
         strict=required or (provenance is Provenance.SPEC and not lenient),
         identifies=identifies,
+        names=hint is str and attribute.name.rpartition("_")[2] == "id",
     )
     if not (hint in SCALARS or hint in (Any, datetime) or is_model(hint) or is_open_enum(hint)):
         raise TypeError(f"{attribute.name}: {hint!r} has no form on the wire")

@@ -17,6 +17,7 @@ import attrs
 from cmsapi.api.model import Model
 from cmsapi.api.models.user import User
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.wire.reading import identifier_of
 from cmsapi.errors import (
     APIError,
     ArgumentError,
@@ -351,7 +352,7 @@ def _unusable_id(kind: Kind, document: object) -> str | None:
     """Return what an answer to a launch names its job by, if that cannot be asked for; None when it can be."""
     if not kind.polled_by_id or not isinstance(document, dict):
         return None
-    identifier = document.get("id")
+    identifier = identifier_of(document.get("id"))
     try:
         kind.check(identifier)
     except ArgumentError:

@@ -173,12 +173,16 @@ def test_an_ordinary_document_is_no_drift(model: type[Model], data: st.DataObjec
 
 @everywhere
 def test_an_identifier_is_required_of_what_is_asked_for_by_it(model: type[Model]) -> None:
-    """There one that is null, absent or no text is an error; elsewhere it is None, kept and counted."""
+    """There one that is null, absent or no name is an error; elsewhere it is None, kept and counted.
+
+    A whole number is the text of it.
+    """
     kind = strategies.TABLES[model].get("id")
     odd: list[tuple[dict[str, Any], str, DriftKind]] = [
         ({}, "nothing", DriftKind.ABSENT),
         ({"id": None}, "null", DriftKind.NULL),
-        ({"id": 3}, "3", DriftKind.MISFIT),
+        ({"id": 3.5}, "3.5", DriftKind.MISFIT),
+        ({"id": True}, "True", DriftKind.MISFIT),
         ({"id": {"$oid": "3"}}, "{'$oid': '3'}", DriftKind.MISFIT),
     ]
     for document, found, drift in odd if kind else ():
@@ -192,7 +196,9 @@ def test_an_identifier_is_required_of_what_is_asked_for_by_it(model: type[Model]
             assert (None, document) == (read.id, to_dict(read))  # type: ignore[attr-defined]
             where = f"{model.__name__}.id"
             assert drift in [each.kind for each in counting.drift.deviations() if each.where == where]
-    assert to_dict(converter.structure({"id": "x"} if kind else {}, model)) == ({"id": "x"} if kind else {})
+    for identifier in ("x", 3, -(2**127)) if kind else ():
+        assert converter.structure({"id": identifier}, model).id == str(identifier)  # type: ignore[attr-defined]
+        assert to_dict(converter.structure({"id": identifier}, model)) == {"id": identifier}
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ async def test_a_function_that_fails_to_decide_repeats_nothing(error: BaseExcept
     assert len(sandbox.ledger.launches()) == 1
 
 
-UNUSABLE = ["", ".", "..", None, 7, "absent"]
+UNUSABLE = ["", ".", "..", None, 7.5, True, "absent"]
 
 
 def named(identifier: object) -> Spoiling:
