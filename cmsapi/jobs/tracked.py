@@ -26,6 +26,9 @@ from cmsapi.jobs.token import write_token
 from cmsapi.state.entry import Entry, EntryStatus, Lease
 from cmsapi.transport.caller import OperationCaller
 
+# Seconds within which a launch that was sent is answered.
+_LONGEST_LAUNCH = 60.0
+
 #: Work that one job stands for: its kind and its target.
 JobKey: TypeAlias = tuple[Kind, str]
 #: Jobs that are planned alike: a kind, under one policy.
@@ -290,8 +293,16 @@ class TrackedJob:
     @property
     def elapsed(self) -> float:
         """Seconds since its launch, or since it was first known, until now or its end."""
-        end = self.history.since if self.closed else asyncio.get_running_loop().time()
-        return max(0.0, end - self.history.began)
+        history = self.history
+        end = history.since if self.closed else asyncio.get_running_loop().time()
+        launched = None if history.watched else self.launch_time(end)
+        return max(0.0, end - (history.began if launched is None else launched))
+
+    def answered_for(self, now: float) -> float:
+        """Return the seconds for which its launch has certainly been answered, at a loop time."""
+        launched = self.launch_time(now)
+        sure = 0.0 if launched is None else now - launched - _LONGEST_LAUNCH
+        return max(now - self.history.began, sure)
 
     def launch_time(self, now: float) -> float | None:
         """Return the loop time of its launch; the service's clock tells that of a job that was not launched just now.

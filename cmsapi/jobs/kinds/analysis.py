@@ -39,14 +39,14 @@ class Analysis(Kind):
     balance: ClassVar[Balance | None] = CREDITS
 
     def interpret(
-        self, document: Keyword | Prompt, history: JobHistory, now: float, words: WordMap = NO_WORDS
+        self, document: Keyword | Prompt, history: JobHistory, age: float, words: WordMap = NO_WORDS
     ) -> Observation:
         """Say what the status of an analysis means."""
         observation, analyzed_at = self.of_word(document.analysis_status, words), document.last_analyzed_at
         if observation.doubt is None and observation.phase is Phase.RUNNING:
             history.earlier = history.earlier or analyzed_at
             history.undated = history.earlier is None and not document.lacks("lastAnalyzedAt")
-        elif observation.finished and not _is_this_analysis(analyzed_at, history, now):
+        elif observation.finished and not _is_this_analysis(analyzed_at, history, age):
             if _may_be_this_analysis(observation.phase, analyzed_at, history):
                 return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_TIME, observation.phase)
             return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_RUN)
@@ -82,11 +82,11 @@ class Analysis(Kind):
         return None
 
 
-def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: float) -> bool:
+def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, age: float) -> bool:
     if history.watched:
         return True
     if analyzed_at is None:
-        return not history.again and (history.saw_running or now - history.began >= SETTLING_TIME)
+        return not history.again and (history.saw_running or age >= SETTLING_TIME)
     if history.launched_at is None:
         return history.saw_running
     known = history.earlier is not None and analyzed_at <= history.earlier

@@ -64,7 +64,7 @@ class ArticleGeneration(Kind):
     )
 
     def interpret(
-        self, document: Generation, history: JobHistory, now: float, words: WordMap = NO_WORDS
+        self, document: Generation, history: JobHistory, age: float, words: WordMap = NO_WORDS
     ) -> Observation:
         """Say what the status means, if the generation is the job's.
 

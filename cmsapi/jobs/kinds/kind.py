@@ -259,10 +259,16 @@ class Kind:
         doubt = Doubt.UNLISTED if phase is Phase.UNKNOWN else None
         return Observation(phase, None if word is None else str(word), doubt)
 
-    def interpret(self, document: Any, history: JobHistory, now: float, words: WordMap = NO_WORDS) -> Observation:
-        """Say what a document of the job means at the loop's time `now`; without a request, a clock or chance.
+    def interpret(self, document: Any, history: JobHistory, age: float, words: WordMap = NO_WORDS) -> Observation:
+        """Say what a document of the job means, without a request, a clock or chance.
 
         The history takes the observation in afterwards, when it counts as a poll.
+
+        Args:
+            document: The document.
+            history: What was shown of the job before.
+            age: Seconds for which the launch has certainly been answered.
+            words: The words of the service that have a meaning of their own.
         """
         return self.of_word(getattr(document, self.state_field), words)
 

@@ -108,7 +108,7 @@ class Poller:
         history = JobHistory(launched_at=self.poll_settings.caller.pipeline.clock.at(now), fresh=True)
         job = TrackedJob(kind, str(getattr(document, "id", None)), history, self.poll_settings)
         self.registry.add(job)
-        observation = kind.interpret(document, history, now, self.poll_settings.caller.words)
+        observation = kind.interpret(document, history, 0.0, self.poll_settings.caller.words)
         if observation.finished:
             self._on_response(job, observation, document, "its creation shows it")
         else:
@@ -319,7 +319,7 @@ class Poller:
             self.scheduler.hasten(job, "another request shows that it may be finished")
         if shown in (Shown.HINT, Shown.NOTHING):
             return
-        observation = job.kind.interpret(document, job.history, _now(), words)
+        observation = job.kind.interpret(document, job.history, job.answered_for(_now()), words)
         if observation.finished and shown is not Shown.RESULT:
             self.scheduler.hasten(job, "another request shows that it is finished")
         elif observation.doubt is None:

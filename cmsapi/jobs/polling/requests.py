@@ -69,7 +69,7 @@ async def read_job(
             return Observation(Phase.RUNNING, history.word), None
     options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
     document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
-    observation = kind.interpret(document, history, asyncio.get_running_loop().time(), caller.words)
+    observation = kind.interpret(document, history, job.answered_for(asyncio.get_running_loop().time()), caller.words)
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:

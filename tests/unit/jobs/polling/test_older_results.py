@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import cmsapi
 from cmsapi.testing import HandlerTransport, finished_keyword
+from tests.support.jobs import box, client_of as sandbox_client
 
 pytestmark = pytest.mark.looptime
 
@@ -47,3 +49,31 @@ async def test_a_finished_keyword_counts_for_a_mocked_launch(caplog: pytest.LogC
         assert (await job.wait(timeout=60)).search_volume == 90
         assert job.status.polls == 1
     assert not caplog.records
+
+
+async def test_a_failure_without_a_time_ends_a_job_of_long_ago_at_its_first_poll(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Another process that is asked about the token says so at once, with the seconds since the launch."""
+    sandbox = box(30.0)
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    async with sandbox_client(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        await asyncio.sleep(100)
+    async with sandbox_client(sandbox) as other:
+        status = await other.jobs.status(token)
+        assert (status.phase, status.state) == (cmsapi.Phase.FAILED, "failed")
+        assert 98 < status.elapsed < 102
+    assert not caplog.records
+
+
+async def test_the_seconds_of_a_job_count_from_its_launch_in_every_process() -> None:
+    """A service that was restarted tells how long a job runs, not how long it has known the job itself."""
+    sandbox = box(300.0)
+    async with sandbox_client(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        await asyncio.sleep(100)
+    async with sandbox_client(sandbox) as other:
+        assert 98 < (await other.jobs.status(token)).elapsed < 102
+        await asyncio.sleep(50)
+        assert 148 < (await other.jobs.status(token)).elapsed < 152
