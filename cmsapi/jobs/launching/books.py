@@ -190,14 +190,11 @@ class Books:
                     await self._after_first(kind)
                 await self._open.wait()
         except TimeoutError:
-            self._go_on(kind)
+            self.go_on(kind)
         self._in_flight += 1
         self._idle.clear()
         try:
             yield
-        except BaseException:
-            self._go_on(kind)
-            raise
         finally:
             self._in_flight -= 1
             if not self._in_flight:
@@ -210,9 +207,9 @@ class Books:
         else:
             self._first_seen[kind.name] = asyncio.Event()
             if await self._document(kind):
-                self._go_on(kind)
+                self.go_on(kind)
 
-    def _go_on(self, kind: Kind) -> None:
+    def go_on(self, kind: Kind) -> None:
         """Let the launches go that wait for the first one of their kind."""
         if kind.name in self._first_seen:
             self._first_seen[kind.name].set()
@@ -408,7 +405,7 @@ class Books:
                     self._learn_at[kind.name] = now + _LEARN_AGAIN
                     await self._learn(caller, kind, _FEW_NAMES)
         finally:
-            self._go_on(kind)
+            self.go_on(kind)
 
     async def _learn(self, caller: OperationCaller, kind: Kind, most_names: int) -> None:
         loop = asyncio.get_running_loop()

@@ -152,8 +152,13 @@ class Sender:
             launch.attempts += 1
             try:
                 async with self._books.turn(kind, first_alone=self._learns(launch)):
-                    call = await caller.exchange(operation, request.path, body=request.body, options=options)
-                return await self._taken(launch, call)
+                    try:
+                        call = await caller.exchange(operation, request.path, body=request.body, options=options)
+                    except BaseException:
+                        self._books.go_on(kind)
+                        raise
+                    # The books are read only once they hold no launch that is not written down as taken.
+                    return await self._taken(launch, call)
             except LaunchUnknownError:
                 raise
             except Exception as error:

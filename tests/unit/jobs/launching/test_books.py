@@ -594,3 +594,16 @@ def test_usages_are_read_in_any_of_two_orders() -> None:
     assert _in_order([old, new], whole=False) is None
     uncounted: CreditUsage = attrs.evolve(old, id=None)
     assert _in_order([uncounted], whole=True) is None
+
+
+async def test_launches_beside_a_failure_are_known_before_the_books_are_read(tmp_path: Path) -> None:
+    """A burst in which the service fails five launches is over within seconds: its books show only known launches."""
+    failures = Fault(match="POST /v1/keywords/*/analyze", status=503, times=5)
+    # In real time, in which the answers of a burst come before they are written down.
+    async with (
+        box(5.0, rules=[failures], limits=Limits(per_second=1000)) as sandbox,
+        cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, state=f"sqlite:///{tmp_path}/jobs.db") as client,
+        asyncio.timeout(20),
+    ):
+        await asyncio.gather(*map(client.keywords.analyze, sandbox.keyword_ids[:10]))
+        assert len(sandbox.ledger.launches()) == 10
