@@ -211,6 +211,7 @@ class Fanout(OutcomeStream[I, R]):
             taken=0 if earlier else 1,
         )
         PURPOSE.set(purpose)
+        tracked.launches = purpose.launches
         self._running += 1
         try:
             job = await self._launch_one(item, purpose)

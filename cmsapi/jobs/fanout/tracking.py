@@ -19,6 +19,7 @@ from cmsapi.jobs.fanout.batch_status import paid
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.planning.forecast import Estimate
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
@@ -43,11 +44,13 @@ class TrackedItem:
         item: The item.
         began: Loop time at which its launch began.
         job: Its job, once there is one.
+        launches: The launches that were begun for it here.
     """
 
     item: Any
     began: float
     job: Job[Any] | None = None
+    launches: Sequence[PendingLaunch] = ()
 
 
 class Tracker:
@@ -308,6 +311,9 @@ class Tracker:
         ends = [
             end - now for job in running if not job.closed and (end := expected_end(job.kind, job.timing)) is not None
         ]
+        # Nor does a launch whose answer was lost, before it can be told what became of it.
+        pending = [launch for tracked in self._active if tracked.job is None for launch in tracked.launches]
+        ends += [launch.settles_at - now for launch in pending if launch.settles_at is not None]
         seconds = max([0.0, self._rest.seconds - passed, *ends])
         planned = max(self._requests.sent, round(self._planned))
         return seconds, (min(early, seconds), max(late, seconds)), planned

@@ -52,6 +52,7 @@ class PendingLaunch:
         permit: The permit of its newest attempt; None before the first, and once it is known what became of it.
         left_at: Loop time at which that attempt was written down, and once its bytes leave, at which they do.
         cause: What came instead of the answer to that attempt; None before, and for an orphan that is being settled.
+        settles_at: Loop time until which it is waited to find out whether it happened; None while it was not lost.
         repeatable: Whether it may be sent once more.
         called_back: Whether it was stopped before it was sent, because no caller waits for it any more.
         task: Sends it.
@@ -69,6 +70,7 @@ class PendingLaunch:
     permit: Permit | None = None
     left_at: float = 0.0
     cause: Exception | None = None
+    settles_at: float | None = None
     repeatable: bool = True
     called_back: bool = False
     task: asyncio.Task[TrackedJob] = attrs.field(init=False)

@@ -257,7 +257,7 @@ class Reconciler:
             CMSError: The service or the state could not be read; nothing is known.
         """
         loop = asyncio.get_running_loop()
-        settled_at = loop.time() + self._settles_in(launch)
+        settled_at = launch.settles_at = loop.time() + self._settles_in(launch)
         # Others may have been launched just now, or are about to be answered.
         await asyncio.sleep(min(_A_MOMENT, max(0.0, settled_at - loop.time())))
         await self._books.learn(self._caller, launch.request.kind)

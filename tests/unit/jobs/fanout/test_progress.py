@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
+from cmsapi.sandbox import Fault, Fixed, Limits, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -352,3 +352,21 @@ async def half_way(durations: Any, count: int) -> tuple[tuple[float, float], flo
                 assert all(end is None or now.eta is None or end <= now.eta for end in ends)
     assert told is not None
     return told, loop.time() - at
+
+
+async def test_no_end_is_expected_before_lost_launches_are_settled() -> None:
+    """While only launches without an answer are left, the end is not before it can be told what became of them."""
+    lost = Fault(match="POST /v1/keywords/*/analyze", drop=True, when="after", times=3)
+    sandbox = box(8.0, rules=[lost])
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:10])
+        async with outcomes:
+            for _ in range(7):
+                assert (await anext(outcomes)).ok
+            await asyncio.sleep(20)
+            began, shown = asyncio.get_running_loop().time(), outcomes.progress
+            assert (shown.finished, shown.waiting) == (7, 3)
+            assert [outcome.ok async for outcome in outcomes] == [True] * 3
+            took = asyncio.get_running_loop().time() - began
+            assert took > 25
+            assert shown.seconds_left == pytest.approx(took, abs=5)
