@@ -116,16 +116,19 @@ def _warnings(use: RequestUse, batches: Iterable[BatchStatus]) -> list[str]:
         warnings.append(f"the hour is nearly used up: {left:,} of {use.per_hour:,.0f} requests are left")
     stopped = [batch.name for batch in batches if not batch.done and not batch.active]
     if stopped:
-        more = f" and {len(stopped) - 1:,} more" if len(stopped) > 1 else ""
-        warnings.append(f"no process works on the batch {markup.plain(stopped[0])}{more}, which is not done")
+        name, more = markup.plain(stopped[0]), len(stopped) - 1
+        many = f" and {more:,} more, which are not done: run them again"
+        warnings.append(f"no process works on the batch {name}{many if more else ', which is not done: run it again'}")
     return warnings
 
 
 def _of_launches(entries: list[Entry], now: float, *, alone: bool) -> list[str]:
     warnings = []
     left = [entry for entry in entries if entry.status != EntryStatus.REVIEW]
-    if left and alone:
-        warnings.append(f"no process is alive to follow {len(left):,} open launches: cmsapi jobs resume")
+    # A batch that runs again follows its own.
+    apart = [entry for entry in left if entry.batch is None]
+    if apart and alone:
+        warnings.append(f"no process is alive to follow {len(apart):,} open launches: cmsapi jobs resume")
     late = [entry for entry in left if entry.status == EntryStatus.SENDING and now - entry.asked_at > _LONGEST_SENDING]
     if late and not alone:
         warnings.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Group
@@ -28,9 +29,7 @@ def batch_state(batch: cmsapi.BatchStatus) -> str:
 
 def shortened(name: str, width: int) -> str:
     """Return the name of a batch as a line of a width has room for it."""
-    text = Text(plain(name))
-    text.truncate(_name_width(width, [name]), overflow="ellipsis")
-    return text.plain
+    return _cell(name, _name_width(width, [name])).rstrip()
 
 
 def page(overview: cmsapi.Overview, state: str, width: int, height: int | None = None) -> Group:
@@ -43,13 +42,14 @@ def page(overview: cmsapi.Overview, state: str, width: int, height: int | None =
         height: The most lines; None for as many as there are, but for the rest of long lists.
     """
     lists = [
-        _batches(overview, width),
-        _running(overview, width),
+        _batches(overview, width) if overview.batches else [],
+        _running(overview, width) if overview.running or overview.launching else [],
         _launches("unknown launches, which may have been charged", overview.unknown, overview, "red"),
         _launches("articles that wait for a decision: cmsapi jobs reviews", overview.reviews, overview, "magenta"),
     ]
-    head = [*_head(overview, state, width), *(Text(f"! {warning}", "yellow") for warning in overview.warnings)]
-    shown = [each for each in lists if len(each) > 1]
+    warnings = [wrap(f"! {warning}", width, subsequent_indent="  ") for warning in overview.warnings]
+    head = [*_head(overview, state, width), *(Text(line, "yellow") for lines in warnings for line in lines)]
+    shown = [each for each in lists if each]
     if not shown:
         head += [Text(), Text("no batches, no running jobs", "dim")]
     # Each list has an empty line above it.
@@ -81,9 +81,12 @@ def _head(overview: cmsapi.Overview, state: str, width: int) -> list[Text]:
     pids = ", ".join(map(str, overview.processes))
     works = "process works" if len(overview.processes) == 1 else "processes work"
     alive = f"{len(overview.processes):,} other {works} on jobs: {pids}" if pids else "no other process works on jobs"
+    hour, by = _used("hour", use.hour, use.per_hour, f" requests{foreign}", bar), _by(use.processes)
+    fits = hour.cell_len + len(f"; {by}") <= width
     return [
         Text(set_cell_size(title, max(0, width - len(time) - 1)) + " " + time, "bold"),
-        _used("hour", use.hour, use.per_hour, f" requests{foreign}{_by(use.processes)}", bar),
+        hour.append(f"; {by}" if by and fits else ""),
+        *([] if fits else [Text(f"        {by}")]),
         _used("second", use.second, use.per_second, " requests", bar),
         Text(f"alive   {alive}"),
     ]
@@ -100,10 +103,8 @@ def _used(name: str, used: int, limit: float, more: str, bar: int) -> Text:
 
 
 def _by(processes: Mapping[str, int]) -> str:
-    if not processes:
-        return ""
     most = sorted(processes.items(), key=lambda pair: -pair[1])
-    return "; " + ", ".join(f"{count:,} by {plain(name.partition('-')[0])[:8]}" for name, count in most)
+    return ", ".join(f"{count:,} by {plain(name.partition('-')[0])[:8]}" for name, count in most)
 
 
 def _batches(overview: cmsapi.Overview, width: int) -> list[Text]:
@@ -119,7 +120,7 @@ def _batches(overview: cmsapi.Overview, width: int) -> list[Text]:
 def _batch(batch: cmsapi.BatchStatus, names: int, width: int) -> Text:
     progress, bar, style = batch.progress, _bar_width(width), _STYLES[batch_state(batch)]
     share = progress.finished / progress.total if progress.total else 0.0
-    line = Text(set_cell_size(plain(batch.name), names) + " ")
+    line = Text(_cell(batch.name, names) + " ")
     line.append(_bar(share, bar), style).append(" ")
     left = progress.time_left if batch.active else "" if batch.done else "no process"
     # The most important parts come first: the last ones are left out where there is no room.
@@ -146,7 +147,7 @@ def _running(overview: cmsapi.Overview, width: int) -> list[Text]:
         *(
             Text(
                 f"{elapsed(job.seconds):>8} {'!' if job.stuck else ' '} "
-                f"{set_cell_size(plain(job.launch.target), names)} {job.launch.kind.value.replace('_', ' '):<18} "
+                f"{_cell(job.launch.target, names)} {job.launch.kind.value.replace('_', ' '):<18} "
                 f"{plain(job.launch.batch or '')}".rstrip(),
                 "red" if job.stuck else "",
             )
@@ -164,11 +165,18 @@ def _launches(title: str, launches: Sequence[cmsapi.OpenLaunch], overview: cmsap
         )
         for each in launches
     ]
-    return [_title(title, f"{len(launches):,}"), *rows]
+    return [_title(title, f"{len(launches):,}"), *rows] if rows else []
 
 
 def _title(name: str, more: str) -> Text:
     return Text(name, "bold").append(f"  {more}" if more else "", "dim")
+
+
+def _cell(name: str, width: int) -> str:
+    """Return a name in a column of a width, with an ellipsis where it is cut."""
+    text = Text(plain(name))
+    text.truncate(width, overflow="ellipsis", pad=True)
+    return text.plain
 
 
 def _name_width(width: int, names: Iterable[str], part: int = 4) -> int:

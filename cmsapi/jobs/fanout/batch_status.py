@@ -32,9 +32,9 @@ class BatchStatus:
             works on it, and there is none while no process does.
         began_at: When its first run began; None when no run is known.
         worked_at: When a process last worked on it, at most five seconds ago while one does; None as for `began_at`.
-        done_at: When each item had ended; None before. An item that was refused for itself has ended, without a job;
-            one that was not launched because the state, the credits or the requests were not there has not, nor has an
-            article whose `on_review` failed before it decided.
+        done_at: When a run had seen each item end; None before, also if all jobs have ended meanwhile. An item that was
+            refused for itself has ended, without a job; one that was not launched because the state, the credits or the
+            requests were not there has not, nor has an article whose `on_review` failed before it decided.
         processes: How many runs work on it now.
     """
 
@@ -47,7 +47,7 @@ class BatchStatus:
 
     @property
     def done(self) -> bool:
-        """Whether each item has ended."""
+        """Whether a run has seen each item end."""
         return self.done_at is not None
 
     @property

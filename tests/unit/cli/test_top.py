@@ -14,7 +14,7 @@ import cmsapi
 from cmsapi.cli.running import execute, parse
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.cli.terminal.fleet import page
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fault, Sandbox
 from tests.support.command import command
 
 
@@ -115,3 +115,39 @@ def test_processes_have_one_name_on_the_page() -> None:
     shown = [line.plain for line in page(overview, "state.db", 100).renderables if isinstance(line, Text)]
     assert shown[1].endswith("150 of 1,000 requests; 138 by 4711, 12 by 25067585")
     assert shown[3] == "alive   1 other process works on jobs: 4711"
+
+
+def test_a_page_of_80_columns_tells_who_used_the_hour_and_what_to_do() -> None:
+    """Who used the hour has a line of its own where there is no room, a warning has as many as it takes."""
+    use = cmsapi.RequestUse(
+        per_hour=1000,
+        hour=404,
+        foreign=23,
+        per_second=20,
+        second=1,
+        processes={"18043-e3691397aa00": 197, "18046-25067585bb00": 184},
+    )
+    warning = "no process works on the batch keywords-of-autumn-2026, which is not done: run it again"
+    batches = tuple(
+        cmsapi.BatchStatus(name=f"keywords-of-autumn-2026-{part}", progress=cmsapi.Progress(total=3)) for part in "12"
+    )
+    overview = cmsapi.Overview(at=datetime.now(UTC), use=use, batches=batches, warnings=(warning,))
+    shown = [line.plain for line in page(overview, "state.db", 80).renderables if isinstance(line, Text)]
+    assert shown[1].endswith("404 of 1,000 requests, 23 of them by other programs")
+    assert shown[2] == "        197 by 18043, 184 by 18046"
+    assert " ".join(line.strip() for line in shown[5:7]) == f"! {warning}"
+    assert any(line.startswith("keywords-of-autumn-… ") for line in shown)
+
+
+@pytest.mark.looptime
+async def test_launches_without_an_answer_are_on_the_page_although_no_job_runs(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a minute it is not known what became of them, and that is not the picture of a batch that stands still."""
+    box.add_fault(Fault(match="POST /v1/keywords/*/analyze", drop=True, when="after", times=2))
+    running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:2], "--batch", "nightly"])))
+    await asyncio.sleep(20)
+    capsys.readouterr()
+    assert await command("top", "--once") == Exit.DONE
+    assert "running jobs  0, 2 being launched" in capsys.readouterr().out
+    assert await running == Exit.DONE

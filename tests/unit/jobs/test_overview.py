@@ -114,7 +114,33 @@ async def test_unknown_launches_and_stopped_batches_are_shown() -> None:
                 break
         seen = await other.jobs.overview()
         assert [(launch.kind, launch.batch) for launch in seen.unknown] == [("idea_search", None)]
-        assert seen.warnings == ("no process works on the batch left, which is not done",)
+        assert seen.warnings == ("no process works on the batch left, which is not done: run it again",)
+        async with client.jobs.batch("also left") as batch:
+            async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids[6:12], in_flight=2):
+                break
+        (warning,) = (await other.jobs.overview()).warnings
+        assert warning == "no process works on the batch also left and 1 more, which are not done: run them again"
+
+
+async def test_a_batch_whose_jobs_were_resumed_is_to_be_run_again(tmp_path: Path) -> None:
+    """`jobs.resume` ends the jobs of a killed run, whose program has not had the results: the advice stays the same."""
+    sandbox, state = box(30.0), f"sqlite:///{tmp_path}/state.db"
+    advice = ("no process works on the batch left, which is not done: run it again",)
+    async with client_of(sandbox, state=state) as client:
+        async with client.jobs.batch("left") as batch:
+            outcomes = batch.map(client.keywords.analyze, sandbox.keyword_ids[:3])
+            launching = asyncio.ensure_future(anext(outcomes))
+            await asyncio.sleep(10)
+            launching.cancel()
+        assert (await client.jobs.overview()).warnings == advice
+    async with client_of(sandbox, state=state) as client:
+        assert len(await client.jobs.gather(*(await client.jobs.resume()).jobs)) == 3
+        seen = await client.jobs.overview()
+        assert (seen.batches[0].progress.finished, seen.batches[0].done, seen.warnings) == (3, False, advice)
+        await run(client, sandbox.keyword_ids[:3], "left")
+        seen = await client.jobs.overview()
+        assert (seen.batches[0].done, seen.warnings) == (True, ())
+    assert len(sandbox.ledger.launches()) == 3
 
 
 async def test_an_hour_that_is_nearly_used_up_is_a_warning() -> None:
