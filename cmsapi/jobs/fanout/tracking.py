@@ -313,8 +313,8 @@ class Tracker:
         ]
         # Nor does a launch whose answer was lost, before it can be told what became of it.
         pending = [launch for tracked in self._active if tracked.job is None for launch in tracked.launches]
-        ends += [launch.settles_at - now for launch in pending if launch.settles_at is not None]
-        seconds = max([0.0, self._rest.seconds - passed, *ends])
+        settled = [launch.settles_at - now for launch in pending if launch.settles_at is not None]
+        early, seconds = max([early, *settled]), max([0.0, self._rest.seconds - passed, *ends, *settled])
         planned = max(self._requests.sent, round(self._planned))
         return seconds, (min(early, seconds), max(late, seconds)), planned
 

@@ -370,3 +370,5 @@ async def test_no_end_is_expected_before_lost_launches_are_settled() -> None:
             took = asyncio.get_running_loop().time() - began
             assert took > 25
             assert shown.seconds_left == pytest.approx(took, abs=5)
+            assert shown.seconds_left_range is not None
+            assert shown.seconds_left_range[0] == pytest.approx(took, abs=5)
