@@ -324,7 +324,7 @@ class Fanout(Context, Iteration[Outcome[I, R]], Generic[I, R], of=AsyncFanout):
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
         When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
-        returns these outcomes, too.
+        returns the same outcomes, too; an iteration gives them as well.
         """
         return self._call("to_pandas")
 
@@ -376,7 +376,7 @@ class AsCompleted(Context, Iteration[Outcome[str, R]], Generic[R], of=AsyncAsCom
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
         When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
-        returns these outcomes, too.
+        returns the same outcomes, too; an iteration gives them as well.
         """
         return self._call("to_pandas")
 
@@ -417,7 +417,7 @@ class BatchOutcomes(Iteration[Outcome[I, R]], Generic[I, R], of=AsyncBatchOutcom
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
         When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
-        returns these outcomes, too.
+        returns the same outcomes, too; an iteration gives them as well.
         """
         return self._call("to_pandas")
 

@@ -42,7 +42,7 @@ async def collected(outcomes: AsyncIterable[Any], give_back: Callable[[list[Any]
 
     Args:
         outcomes: The outcomes.
-        give_back: Has the next iteration give outcomes again, which an interruption would lose.
+        give_back: Has the next iteration give outcomes again: a cell that was interrupted, or is run again, needs them.
     """
     # Before a launch: it may be missing.
     load_pandas()
@@ -50,9 +50,8 @@ async def collected(outcomes: AsyncIterable[Any], give_back: Callable[[list[Any]
     try:
         async for outcome in outcomes:
             rows.append(outcome)  # noqa: PERF401  a comprehension would lose them
-    except BaseException:
+    finally:
         give_back(rows)
-        raise
     return _of_outcomes(rows)
 
 

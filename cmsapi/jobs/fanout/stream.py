@@ -30,7 +30,7 @@ class Outcomes(Unpicklable, AsyncIterator[Outcome[I, R]]):
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
-        # Those that were taken for a frame that was interrupted.
+        # Those that were taken for a frame.
         self._given_back: deque[Outcome[I, R]] = deque()
 
     async def __anext__(self) -> Outcome[I, R]:
@@ -47,7 +47,7 @@ class Outcomes(Unpicklable, AsyncIterator[Outcome[I, R]]):
         """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
 
         When it is interrupted, no more launches are sent, and what was sent continues. Called again, it goes on, and
-        returns these outcomes, too.
+        returns the same outcomes, too; an iteration gives them as well.
         """
         return await collected(self, self._give_back)
 

@@ -239,6 +239,28 @@ async def test_an_interrupted_frame_goes_on(way: str, stops: tuple[float, ...]) 
 
 
 @pytest.mark.looptime
+@pytest.mark.parametrize("way", ["map", "batch", "as_completed"])
+async def test_a_cell_that_is_run_again_has_the_same_frame(way: str) -> None:
+    """A frame takes no outcome away: the next one has them all again, and so has an iteration."""
+    sandbox = Sandbox(durations=Fixed(5.0))
+    ids = sandbox.keyword_ids[:3]
+    async with client_of(sandbox) as client:
+        outcomes: Any
+        if way == "as_completed":
+            outcomes = client.jobs.as_completed([await client.keywords.analyze(each) for each in ids])
+        else:
+            fan_outs = client.jobs if way == "map" else client.jobs.batch("nightly")
+            outcomes = fan_outs.map(client.keywords.analyze, ids)
+        first = await outcomes.to_pandas()
+        again = await outcomes.to_pandas()
+        taken = [outcome.item async for outcome in outcomes]
+    assert sorted(first["item"]) == sorted(ids)
+    pandas.testing.assert_frame_equal(first, again)
+    assert taken == list(first["item"])
+    assert len(sandbox.ledger.launches()) == 3
+
+
+@pytest.mark.looptime
 async def test_the_frame_of_what_an_error_has_ended_is_no_part_of_it() -> None:
     """With `errors="raise"` the cell that is run again raises again, and the outcomes can still be taken."""
     sandbox = Sandbox(durations=Fixed(5.0))
