@@ -782,7 +782,7 @@ class Jobs(Mirror, of=AsyncJobs):
         return self._call("status", token)
 
     @overload
-    def attach(self, token: str, kind: None = None) -> Job[Any]: ...
+    def attach(self, token: str, kind: JobKind | None = None) -> Job[Any]: ...
 
     @overload
     def attach(self, token: str, kind: Literal["keyword_analysis"]) -> Job[Keyword]: ...
@@ -816,6 +816,9 @@ class Jobs(Mirror, of=AsyncJobs):
             ArgumentError: The text is not a token, was changed, or names a job of another service or kind.
         """
         return self._call("attach", token, kind)
+
+    @overload
+    def watch(self, kind: JobKind, id: str) -> Job[Any]: ...
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...

@@ -22,7 +22,7 @@ from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.idea_search import ContentIdeas
-from cmsapi.jobs.kinds.kind import JobHistory, Kind
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
@@ -262,7 +262,7 @@ class Jobs(Hinting, Unpicklable):
         return await self._poller.read_status(self.attach(token).tracked)
 
     @overload
-    def attach(self, token: str, kind: None = None) -> Job[Any]: ...
+    def attach(self, token: str, kind: JobKind | None = None) -> Job[Any]: ...
     @overload
     def attach(self, token: str, kind: Literal["keyword_analysis"]) -> Job[Keyword]: ...
     @overload
@@ -299,6 +299,8 @@ class Jobs(Hinting, Unpicklable):
             poller.join(job)
         return job_of(job, poller)
 
+    @overload
+    def watch(self, kind: JobKind, id: str) -> Job[Any]: ...
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
     @overload

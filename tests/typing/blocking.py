@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never, assert_type
+from typing import Any, assert_never, assert_type
 
 import cmsapi
 from cmsapi import blocking
@@ -53,6 +53,9 @@ def wait_for_jobs(client: blocking.Client) -> None:
     assert_type(client.jobs.watch("prompt_analysis", "pro_1").wait(), cmsapi.Prompt)
     assert_type(client.jobs.gather(job, job), list[cmsapi.Keyword])
     assert_type(client.jobs.attach("cmsjob1.…", "idea_search").wait(), cmsapi.ContentIdeas)
+    assert_type(client.jobs.attach(job.token, job.kind), blocking.Job[Any])
+    assert_type(client.jobs.attach(job.token, cmsapi.JobKind("generation")), blocking.Job[Any])
+    assert_type(client.jobs.watch(job.kind, "kwd_1"), blocking.Job[Any])
     assert_type(client.jobs.watch("generation", "cnt_1").wait(), blocking.GenerationReview)
     assert_type(client.contents.generate("cnt_1").wait().confirm(), cmsapi.Content)
     assert_type(client.jobs.reviews(), list[blocking.GenerationReview])

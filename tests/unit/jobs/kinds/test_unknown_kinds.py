@@ -101,7 +101,7 @@ async def test_a_word_without_a_kind_breaks_nothing() -> None:
         assert client.jobs.statistics.finished == 1
         assert (await client.jobs.plan("keyword_analysis", 3)).learned_from == 1
         with pytest.raises(cmsapi.ArgumentError, match="`kind` must be one of"):
-            client.jobs.watch(newcomer, "vid_1")  # type: ignore[call-overload]
+            client.jobs.watch(newcomer, "vid_1")
         with pytest.raises(cmsapi.ArgumentError, match="does not know: 'video'"):
             client.jobs.attach(token)
         with pytest.raises(cmsapi.ArgumentError, match="`kind` must be one of"):
