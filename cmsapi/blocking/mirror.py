@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
@@ -21,6 +22,7 @@ from cmsapi.client import Client as AsyncClient
 from cmsapi.errors import ArgumentError, JobError
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.fanout.batch import text_of_item
+from cmsapi.user_line import user_line
 
 T = TypeVar("T")
 
@@ -138,6 +140,8 @@ class ClientMirror(Mirror):
 
     def _start_with(self, client: AsyncClient) -> None:
         Mirror.__init__(self, client, LoopThread(client))
+        # At the end of the process nothing is left that a close would free.
+        weakref.finalize(self, self.thread.warn_if_open, user_line()).atexit = False
 
     def __enter__(self) -> Self:
         self.thread.start()

@@ -22,7 +22,7 @@ import attrs
 
 from cmsapi.client import Client as AsyncClient
 from cmsapi.errors import ClientClosedError
-from cmsapi.user_line import passed_on
+from cmsapi.user_line import Line, passed_on, warn
 
 _CLOSED = "The client is closed; nothing was sent. Make a new one."
 _INTERRUPTED = (
@@ -177,6 +177,16 @@ class LoopThread:
             # The loop cancels what is left.
             loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join()
+
+    def warn_if_open(self, made_at: Line | None) -> None:
+        """Warn at the line that made the client, which is gone and can be closed no more."""
+        if self._loop is not None and not self.closed:
+            warn(
+                "The client that this line made was not closed, and its thread and connections stay. Its jobs go on at "
+                "the service, and nothing is lost. Make it with `with`, or end it with `close()`.",
+                ResourceWarning,
+                made_at,
+            )
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,6 +60,30 @@ def test_threads_share_a_client_and_its_limiter(box: Sandbox) -> None:
     assert len(box.ledger.launches()) == 1
     assert {entry.status for entry in box.ledger if entry.status == 429} == set()
     assert set(threading.enumerate()) <= before
+
+
+def test_a_client_that_is_forgotten_warns(box: Sandbox) -> None:
+    """The warning names the line that made it; a client that was closed or never used, and a copy, are silent."""
+
+    def made() -> cmsapi.blocking.Client:
+        return cmsapi.blocking.Client(box.api_key, base_url=box.base_url, transport=box.transport)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with made() as used:
+            used.with_options(headers={"x-tried": "1"}).me()
+            gc.collect()
+        made()
+        gc.collect()
+    forgotten = [made()]
+    forgotten[0].me()
+    thread = forgotten[0].thread
+    with pytest.warns(ResourceWarning, match="Make it with `with`, or end it with `close\\(\\)`") as told:
+        forgotten.clear()
+    thread.close()
+    (warning,) = told
+    _, first = inspect.getsourcelines(made)
+    assert (warning.filename, warning.lineno) == (__file__, first + 1)
 
 
 @pytest.fixture
