@@ -22,7 +22,7 @@ _FRAME = ' style="overflow-x:auto"'
 # The fewest characters of a column of texts in a wide table, and the longest word that stays in one line.
 _MIN_WIDTH, _MAX_WORD = 24, 40
 # The fields that identify an object, the most readable first.
-_IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
+_IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id", "target")
 
 
 def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> str:
@@ -122,7 +122,8 @@ def brief(value: object) -> str:
             return _several([brief(each) for each in value])
         case _ if attrs.has(type(value)):
             names = (getattr(value, name, None) for name in _IDENTIFYING)
-            return brief(next((each for each in names if each), type(value).__name__))
+            fields = {name.replace("_", " "): getattr(value, name) for name in field_names(type(value))}
+            return brief(next((each for each in names if each), fields))
         case _:
             return brief(repr(value))
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from cmsapi.display import live
+from cmsapi.display import live, markup
 from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus
 from cmsapi.jobs.job import Job, job_of
@@ -51,7 +51,7 @@ class JobTable:
 
     def _repr_html_(self) -> str:
         rows = drawing.in_order(map(drawing.row_of, self.jobs))
-        return drawing.html(_title(rows), rows)
+        return drawing.html(_title(rows), rows) if rows else markup.paragraphs(_title(rows), ())
 
     def _ipython_display_(self) -> None:
         if (before := _shown.get(self._poller)) is not None:

@@ -66,6 +66,8 @@ async def test_only_the_last_table_is_updated(shell: Any, sandbox: Sandbox, clie
 async def test_it_prints_as_text(sandbox: Sandbox, client: cmsapi.Client) -> None:
     """Printed, it is a line per job below the titles."""
     assert str(client.jobs.show()) == "no open jobs"
+    # A table without columns would break it after each word.
+    assert "<table" not in client.jobs.show()._repr_html_()
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
     assert str(client.jobs.show()).splitlines()[2].startswith(job.id)
 

@@ -104,6 +104,16 @@ async def test_limits_and_open_launches_have_html(client: cmsapi.Client, sandbox
     check(entry._repr_html_(), NASTY)
 
 
+@pytest.mark.looptime
+async def test_an_overview_tells_what_it_holds(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """The use of the limits is shown in numbers, and a running job by what it works on; no name of a class stands."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    page = (await client.jobs.overview())._repr_html_()
+    check(page, "per hour: 1000", job.target)
+    assert "RequestUse" not in page
+    assert "RunningJob" not in page
+
+
 def test_deep_folders_need_no_deep_stack() -> None:
     """A tree of a thousand levels needs no deep stack."""
     folders = [
