@@ -97,6 +97,9 @@ def _may_be_this_analysis(phase: Phase, analyzed_at: datetime | None, history: J
     """Tell whether an end without a time, or with one from before the launch, is this analysis if it lasts."""
     if analyzed_at is None:
         return history.again
+    if phase is Phase.FAILED and analyzed_at == history.earlier:
+        # The analysis of that time has succeeded, so that this failure is a later one.
+        return True
     if not history.saw_running or history.launched_at is None:
         return False
     if phase is Phase.FAILED or history.undated or analyzed_at >= history.launched_at - CLOCK_BLUR:

@@ -27,7 +27,8 @@ class Doubt(enum.Enum):
     GONE = ("the service does not know it", 60.0)
     #: Another job of the same target, perhaps an older one.
     OTHER_JOB = ("another job is in its place", 60.0)
-    #: An end after a running word, with a time from before the launch: clocks differ, and failures may have no time.
+    #: The end of what was seen to run, or to succeed before, with a time from before the launch: clocks differ, and
+    #: failures may have no time.
     EARLIER_TIME = ("its end has a time from before its launch", 60.0)
     #: A success, but fewer results than it announces.
     INCOMPLETE = ("fewer results are there than announced", 120.0)

@@ -180,6 +180,19 @@ async def test_a_failure_that_leaves_the_old_time_counts_when_it_stays() -> None
         assert 30 + 60 - 1e-6 <= again.status.elapsed <= 30 + 60 + 25
 
 
+async def test_a_failure_after_a_success_that_was_seen_is_a_later_one() -> None:
+    """A failure that no poll saw coming leaves the time of the success before it: it does not wait for half an hour."""
+    sandbox = box(1.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await (await client.keywords.analyze(keyword_id))
+        sandbox.set_outcome(keyword_id, "failed")
+        job = await client.keywords.analyze(keyword_id)
+        with pytest.raises(cmsapi.JobFailedError):
+            await job
+        assert 300 <= job.status.elapsed <= 300 + 30
+
+
 def cut_list(size: Callable[[], int], has_more: bool = False) -> Spoil:
     """Show only the first ideas of a search, as its whole list."""
 
