@@ -99,7 +99,9 @@ async def test_the_limit_is_checked_before_sending(limit: Any) -> None:
     assert service.requests == []
 
 
-@pytest.mark.parametrize("envelope", [{}, {"data": None}, {"data": {}}, {"data": [{"id": 7.5}]}, {"data": [7]}, 7, None])
+@pytest.mark.parametrize(
+    "envelope", [{}, {"data": None}, {"data": {}}, {"data": [{"id": 7.5}]}, {"data": [7]}, 7, None]
+)
 async def test_an_envelope_of_another_shape_is_an_error(envelope: Any) -> None:
     """What is not a page is a decode error that names the operation."""
     client, _ = client_of(answer(200, envelope) if envelope is not None else cmsapi.Response(200, {}, b"null"))
