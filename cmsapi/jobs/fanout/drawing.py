@@ -82,8 +82,9 @@ def describe_state(row: ItemStatus) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return an error in one line that a table has room for; the outcome has all of it."""
-    return markup.plain(textwrap.shorten(f"{type(error).__name__}: {error}", _REASON, placeholder=" …"))
+    """Return what an error says first, as far as a table has room for it; the outcome has all of it."""
+    first, _, _ = str(error).partition("\n")
+    return markup.plain(textwrap.shorten(f"{type(error).__name__}: {first}", _REASON, placeholder=" …"))
 
 
 def html(title: str, rows: Sequence[ItemStatus], progress: Progress | None = None) -> str:

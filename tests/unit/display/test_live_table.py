@@ -140,6 +140,8 @@ async def test_a_failed_item_says_why() -> None:
     assert {row.item: row.error for row in outcomes.rows()} == errors
     reasons = re.findall(r"<td[^>]*>(\w+Error: [^<]+)<", page)
     assert [reason.partition(":")[0] for reason in reasons] == ["NotFoundError", "JobFailedError"]
+    # Two sentences without a stop between them read as one.
+    assert reasons[0] == "NotFoundError: 404 not_found from analyze_keyword: keywordId: no such resource"
     assert ">reason<" in page
     assert all(len(html.unescape(reason)) <= 120 for reason in reasons)
     assert "JobFailedError: The keyword_analysis of" in listed
