@@ -111,6 +111,8 @@ MAP_PARAMETERS: Mapping[str, str] = {
     "budget": "max_credits=…",
     "on_progress": "outcomes.follow(), which gives each change of outcomes.progress",
 }
+#: The same of `job.result`.
+RESULT_PARAMETERS: Mapping[str, str] = {"timeout": "wait(timeout=…)"}
 
 
 def guided(meant: Mapping[str, str]) -> Callable[[F], F]:

@@ -17,7 +17,7 @@ from cmsapi.blocking.mirror import Context, Iteration, Mirror, copies, in_worker
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import LaunchUnknownError
-from cmsapi.guesses import MAP_PARAMETERS, guided
+from cmsapi.guesses import MAP_PARAMETERS, RESULT_PARAMETERS, guided
 from cmsapi.jobs.fanout.as_completed import AsCompleted as AsyncAsCompleted
 from cmsapi.jobs.fanout.batch import Batch as AsyncBatch, BatchOutcomes as AsyncBatchOutcomes
 from cmsapi.jobs.fanout.batch_status import BatchStatus
@@ -92,6 +92,7 @@ class Job(Mirror, Generic[R], of=AsyncJob):
         """Return whether the job is finished, with a result or an error; sends nothing."""
         return self._ask("done")
 
+    @guided(RESULT_PARAMETERS)
     def result(self) -> R:
         """Return the result of a finished job; sends nothing.
 

@@ -21,7 +21,7 @@ from cmsapi.api.arguments import function, optional_seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import live, markup
 from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError
-from cmsapi.guesses import Hinting
+from cmsapi.guesses import RESULT_PARAMETERS, Hinting, guided
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling import events
@@ -121,6 +121,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
         """Return whether the job is finished, with a result or an error; sends nothing."""
         return self.tracked.closed
 
+    @guided(RESULT_PARAMETERS)
     def result(self) -> R:
         """Return the result of a finished job; sends nothing.
 

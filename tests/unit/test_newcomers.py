@@ -12,7 +12,7 @@ import pytest
 
 import cmsapi
 import cmsapi.blocking  # its classes give advice, too
-from cmsapi.guesses import CLIENT_PARAMETERS, MAP_PARAMETERS
+from cmsapi.guesses import CLIENT_PARAMETERS, MAP_PARAMETERS, RESULT_PARAMETERS
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
@@ -147,12 +147,20 @@ async def test_a_guessed_parameter_of_a_fan_out_tells_the_right_one(client: cmsa
         client.jobs.map(client.keywords.analyze, ["kwd_1"], concurrency=5)  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize("kind", [cmsapi.Job, cmsapi.blocking.Job])
+def test_a_result_with_a_timeout_is_a_wait(kind: Any) -> None:
+    """Futures of threads wait in `result(timeout=)`; jobs do in `wait(timeout=)`."""
+    with pytest.raises(TypeError, match=r"'timeout'\. Use wait\(timeout=…\)\."):
+        kind.result(None, timeout=5)
+
+
 def test_each_guessed_parameter_is_one_that_is_missing() -> None:
     """A parameter that comes to exist takes its advice along."""
     for function, meant in (
         (cmsapi.Client.__init__, CLIENT_PARAMETERS),
         (cmsapi.Client.with_options, CLIENT_PARAMETERS),
         (cmsapi.Jobs.map, MAP_PARAMETERS),
+        (cmsapi.Job.result, RESULT_PARAMETERS),
     ):
         assert not inspect.signature(function).parameters.keys() & meant.keys()
 
