@@ -366,7 +366,8 @@ class Poller:
             launched = "" if history.launched_at is None else f" of {history.launched_at:%Y-%m-%d %H:%M:%S} UTC"
             logger.warning(
                 "%r: this result is older than the launch%s, so it does not count, and the job is waited for on. A "
-                "service may show it for a while; in a test, cmsapi.testing.finished_keyword makes one that counts",
+                "service may show it for a while; in a test, answer with a newer one, as "
+                "cmsapi.testing.finished_keyword makes for keywords",
                 job,
                 launched,
             )

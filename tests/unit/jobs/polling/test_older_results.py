@@ -37,7 +37,7 @@ async def test_a_result_older_than_the_launch_is_told(caplog: pytest.LogCaptureF
             await job.wait(timeout=60)
         (told,) = [each.getMessage() for each in caplog.records]
         assert "this result is older than the launch" in told
-        assert "finished_keyword" in told
+        assert "a newer one, as cmsapi.testing.finished_keyword makes for keywords" in told
         assert "the result that it shows is older than the launch" in job.status.why_next
         assert "At its last poll, the result that it shows is older than the launch." in str(caught.value)
 
