@@ -712,8 +712,9 @@ class Jobs(Mirror, of=AsyncJobs):
     def batches(self) -> list[BatchStatus]:
         """Return how far all batches of this state are, of all processes, the one that was worked on last first.
 
-        It costs no credit. With a shared state the first call takes one request, to read whose state it is. It reads
-        what the state has of each item of the batches that are not done. A batch is listed from its first run on, until
+        It costs no credit. With a shared state that no process with this key has worked with yet, the first call takes
+        one request, to read whose state it is; else it takes none, and tells while the service is away. It reads what
+        the state has of each item of the batches that are not done. A batch is listed from its first run on, until
         `Batch.forget`.
 
         Raises:

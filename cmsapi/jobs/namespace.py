@@ -157,17 +157,18 @@ class Jobs(Hinting, Unpicklable):
     async def batches(self) -> list[BatchStatus]:
         """Return how far all batches of this state are, of all processes, the one that was worked on last first.
 
-        It costs no credit. With a shared state the first call takes one request, to read whose state it is. It reads
-        what the state has of each item of the batches that are not done. A batch is listed from its first run on, until
+        It costs no credit. With a shared state that no process with this key has worked with yet, the first call takes
+        one request, to read whose state it is; else it takes none, and tells while the service is away. It reads what
+        the state has of each item of the batches that are not done. A batch is listed from its first run on, until
         `Batch.forget`.
 
         Raises:
             StateError: The state cannot be reached.
         """
-        poller = self._poller
-        await poller.journal.open(poller.poll_settings.read_user)
-        await poller.journal.flush()
-        return await read_batches(poller.journal, poller.journal.scope)
+        journal = self._poller.journal
+        scope = await journal.find() or await journal.open(self._poller.poll_settings.read_user)
+        await journal.flush()
+        return await read_batches(journal, scope)
 
     async def overview(self) -> Overview:
         """Read what all processes of this state do with the key: limits, batches, running jobs, what needs a person.

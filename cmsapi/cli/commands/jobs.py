@@ -68,7 +68,7 @@ async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
 
 @jobs.command(name="batches")
 async def list_batches(*, state: State = None, output: Output = TABLE) -> None:
-    """List the batches of all processes, the one that was worked on last first; one request.
+    """List the batches of all processes, the one that was worked on last first; at most one request.
 
     The state of a batch is running while a process works on it, stopped when none does, and done at its end.
     """

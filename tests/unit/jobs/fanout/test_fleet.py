@@ -198,6 +198,19 @@ async def test_what_the_service_refuses_is_finished_for_all() -> None:
         assert (batch.progress.finished, batch.progress.failed) == (2, 1)
 
 
+async def test_batches_are_listed_while_the_service_is_away(tmp_path: Path) -> None:
+    """A state that a process with the key has worked with says whose it is, so that nothing is sent."""
+    sandbox, state = box(30.0), f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client:
+        await run(client, sandbox.keyword_ids[:3])
+    sandbox.add_fault(Fault(match="GET *", drop=True, times=None))
+    before = len(sandbox.ledger)
+    async with client_of(sandbox, state=state) as client:
+        (status,) = await client.jobs.batches()
+        assert (counts(status), status.done) == ((3, 3, 0, 0, 0, 0, 3), True)
+        assert len(sandbox.ledger) == before
+
+
 async def test_all_batches_are_listed_by_when_they_were_worked_on() -> None:
     """The newest comes first; a forgotten one is gone, and without its credits if it runs again."""
     sandbox = box(30.0)
