@@ -47,8 +47,8 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ASKED = "the program asks for it"
 # Every fifth check tries to claim an entry that another process holds; the others only read it.
 _CLAIM_EVERY = 5
-# Failed polls in a row that are worth a line in the log.
-_WORRYING_POLLS = 5
+# What is worth a line in the log: failed polls of a job in a row, and seconds in which polls failed and none succeeded.
+_WORRYING_POLLS, _WORRYING_SECONDS = 5, 30.0
 
 
 class Poller:
@@ -77,6 +77,9 @@ class Poller:
         self._older: set[Kind] = set()
         # The kinds whose results were seen to be all there once they could be read.
         self._whole: set[Kind] = set()
+        # Since when polls have failed and none has succeeded, and whether that was reported.
+        self._failing_since: float | None = None
+        self._failing_reported = False
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -329,7 +332,8 @@ class Poller:
 
     def _on_response(self, job: TrackedJob, observation: Observation, result: object, reason: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
-        job.failures = None
+        job.failures = self._failing_since = None
+        self._failing_reported = False
         changed = self._note(job, observation)
         if observation.finished and not job.deciding:
             self.scheduler.saw_end(job)
@@ -385,8 +389,7 @@ class Poller:
         else:
             self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
         self._tell(job, reason, error)
-        if failures.polls == _WORRYING_POLLS:
-            logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures.polls, job, error)
+        self._report_failures(job, failures, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
             logger.error("a poll of %r went wrong", job, exc_info=error)
@@ -407,6 +410,19 @@ class Poller:
                 self._finish(job, end)
         end_subscriptions(job)
         self.unsubscribe(job)
+
+    def _report_failures(self, job: TrackedJob, failures: Failures, error: Exception) -> None:
+        """Log that polls fail: once for all jobs, until one succeeds."""
+        since = self._failing_since = _now() if self._failing_since is None else self._failing_since
+        if self._failing_reported:
+            return
+        if (seconds := _now() - since) >= _WORRYING_SECONDS:
+            jobs = len(self.registry.subscribed)
+            those = repr(job) if jobs == 1 else f"{jobs:,} jobs"
+            logger.warning("no poll has succeeded for %.0f s, and the polls of %s go on: %s", seconds, those, error)
+            self._failing_reported = True
+        elif failures.polls == _WORRYING_POLLS:
+            logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures.polls, job, error)
 
     def _tell(self, job: TrackedJob, reason: str, error: Exception | None = None, *, changed: bool = False) -> None:
         """Count a poll, and tell the hooks and the listeners what it has shown."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.message import Request, Response
 from cmsapi.observability.job_events import UnlistedState
+from cmsapi.sandbox import Fault
 from tests.support.jobs import box, client_of, polls
 
 pytestmark = pytest.mark.looptime
@@ -151,3 +154,23 @@ async def test_a_rerun_of_a_batch_looks_again(tmp_path: Path, end: str) -> None:
             assert batch.failed == (("tents",) if run == 0 else ())
     assert found == [False, True, True]
     assert len([entry for entry in sandbox.ledger if entry.operation == "start_content_idea_search"]) == 1
+
+
+async def test_an_outage_is_told_within_a_minute_and_once(caplog: pytest.LogCaptureFixture) -> None:
+    """One line for all jobs, not one for each; the next outage is told again."""
+    sandbox = box(600.0)
+    async with client_of(sandbox) as client:
+        jobs = [await client.keywords.analyze(each) for each in sandbox.keyword_ids]
+        waiting = asyncio.create_task(client.jobs.gather(*jobs))
+        for _ in range(2):
+            await asyncio.sleep(60)
+            sandbox.add_fault(Fault(match="GET *", status=503, times=None))
+            with caplog.at_level(logging.WARNING, "cmsapi"):
+                await asyncio.sleep(90)
+                (told,) = [each.getMessage() for each in caplog.records]
+                assert re.match(r"no poll has succeeded for \d\d s, and the polls of 20 jobs go on: 503 ", told)
+                await asyncio.sleep(60)
+                assert len(caplog.records) == 1
+            caplog.clear()
+            sandbox.clear_faults()
+        assert len(await waiting) == 20
