@@ -30,8 +30,8 @@ class Doubt(enum.Enum):
     #: The end of what was seen to run, or to succeed before, with a time from before the launch: clocks differ, and
     #: failures may have no time.
     EARLIER_TIME = ("its end has a time from before its launch", 60.0)
-    #: A success, but fewer results than it announces.
-    INCOMPLETE = ("fewer results are there than announced", 120.0)
+    #: A success with fewer results than it announces, or results of a job that runs.
+    INCOMPLETE = ("some of its result may be missing", 120.0)
     #: A success whose result the service refuses to show.
     NO_RESULT = ("its result is refused", 120.0)
     #: Any other refusal of polls.

@@ -54,7 +54,7 @@ def end_of(
             return None
         phase, lasted = observation.end or Phase.UNKNOWN, now - lasting.since
         job.history.enter(phase, now)
-        if observation.doubt is Doubt.INCOMPLETE:
+        if observation.doubt is Doubt.INCOMPLETE and job.kind.missing(result) is not None:
             logger.warning(
                 "%r has only %s, and no more have come for %.0f s: its result has `complete` False, and so have those "
                 "of further jobs whose results stay as short, at once",

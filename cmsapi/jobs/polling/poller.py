@@ -457,7 +457,8 @@ class Poller:
         """End a job: note how, tell those who listen, and wake those who wait."""
         job.end = end
         if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
-            self.scheduler.cut_results.add(job.kind)
+            whole = job.kind.missing(end.result) is None
+            (self._whole if whole else self.scheduler.cut_results).add(job.kind)
         if job.subscribers.listeners:
             job.subscribers.tell(Finished(events.status(job, self.scheduler), end.error))
         job.subscribers.leave(None)

@@ -58,8 +58,9 @@ async def read_job(
     kind, history, caller = job.kind, job.history, job.settings.caller
     refuses = scheduler.policy.refuses_early_reads
     long = scheduler.policy.stretched(job) or job.elapsed > _LONG
-    # Whether a doubt lasts, only the state shows.
-    early = with_result and kind.reads_results_early and long and job.lasting is None
+    # Whether another doubt lasts, only the state shows.
+    certain = job.lasting is None or job.lasting.doubt is Doubt.INCOMPLETE
+    early = with_result and kind.reads_results_early and long and certain
     shown: Sized | None = None
     if early and refuses.get(kind) and history.document is not None:
         shown = await _read_early(job, history.document)
@@ -73,8 +74,8 @@ async def read_job(
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
-            if early and observation.phase is Phase.RUNNING and kind not in refuses:
-                await _learn_early(job, document, refuses)
+            if early and observation.phase is Phase.RUNNING:
+                return await _beside_result(job, observation, document, shown, refuses)
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
@@ -103,6 +104,21 @@ def _with_result(
     return observation if result and not grows and kind in scheduler.cut_results else doubtful
 
 
+async def _beside_result(
+    job: TrackedJob, observation: Observation, document: Model, shown: Sized | None, refuses: dict[Kind, bool]
+) -> tuple[Observation, object]:
+    """Say what a state means that says running, beside what is there of the result.
+
+    That may be the part of it that was found so far, or all of it, where the state never tells the end.
+    """
+    if job.kind not in refuses:
+        shown = await _learn_early(job, document, refuses)
+    if not shown:
+        return observation, document
+    part = f"{len(shown)} items"
+    return Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED, part=part), shown
+
+
 async def _read_early(job: TrackedJob, document: Model) -> Sized | None:
     """Read the result of a job that may not be finished; None when the service refuses."""
     caller, history = job.settings.caller, job.history
@@ -115,19 +131,22 @@ async def _read_early(job: TrackedJob, document: Model) -> Sized | None:
     return result
 
 
-async def _learn_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]) -> None:
-    """Ask for the result of a running job, to learn whether the service refuses that."""
+async def _learn_early(job: TrackedJob, document: Model, refuses: dict[Kind, bool]) -> Sized | None:
+    """Ask for the result of a running job, to learn whether the service refuses that; return what is there of it."""
     # Meanwhile no other job asks.
     refuses[job.kind] = learned = False
+    shown: Sized | None = None
     try:
         # A failure says nothing about early reads, and the poll itself has succeeded.
         with contextlib.suppress(Exception):
-            # What is shown may be a part of the result: that it has ended, only its state tells.
-            refuses[job.kind] = await _read_early(job, document) is None
-            learned = True
+            shown = await _read_early(job, document)
+            learned = not shown
     finally:
         if not learned:
             del refuses[job.kind]
+    if learned:
+        refuses[job.kind] = shown is None
+    return shown
 
 
 async def read_list(policy: Policy, listing: Listing, caller: OperationCaller) -> None:

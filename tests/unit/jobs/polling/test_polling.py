@@ -543,6 +543,32 @@ async def test_a_doubt_ends_a_job_whose_result_is_read_early(then: str | int, er
         assert loop.time() < began + 1000.0 + 800.0
 
 
+async def test_a_state_that_never_tells_the_end_is_not_waited_for() -> None:
+    """A search that stays pending ends with its ideas once no more have come for two minutes; the next ones at once."""
+    loop = asyncio.get_running_loop()
+    launched: dict[str, float] = {}
+
+    def answer(request: cmsapi.Request) -> Any:
+        if request.method == "POST":
+            launched[f"search_{len(launched)}"] = loop.time()
+        name = max(launched) if request.method == "POST" else request.url.split("/content-idea-searches/")[1][:8]
+        if "content-ideas?" not in request.url:
+            return {"id": name, "keyword": "tents", "status": "pending", "nbContentIdeas": None}
+        if loop.time() < launched[name] + 700.0:
+            return Response(409, {}, b'{"error": {"code": "conflict", "message": "it runs"}}')
+        ideas = [{"id": f"idea_{number}"} for number in range(20)]
+        return {"data": ideas, "pagination": {"total": len(ideas), "page": 1, "limit": 100, "hasMore": False}}
+
+    async with cmsapi.Client(
+        "sk_early", base_url="https://api.example.com", transport=HandlerTransport(answer)
+    ) as client:
+        for latest in (900.0, 730.0):
+            began = loop.time()
+            ideas = await client.jobs.run(client.content_ideas.search("wsp_1", "tents"))
+            assert len(ideas) == 20
+            assert 700.0 <= loop.time() - began <= latest
+
+
 async def test_few_searches_are_not_read_early() -> None:
     """With requests to spare a search is polled as ever, and its ideas are read once."""
     sandbox = Sandbox(durations=MINUTE)
