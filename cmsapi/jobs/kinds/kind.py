@@ -293,7 +293,10 @@ class Kind:
         return None
 
     def missing(self, result: Any) -> str | None:
-        """Say what there is of a result that lacks some of what the service announces; None when it is complete."""
+        """Say what there is of a result that lacks some of what the service announces; None when it is complete.
+
+        Only a result that takes further requests is asked.
+        """
         return None
 
     def job_target(self, target: str, job_id: str | None) -> str:

@@ -57,10 +57,7 @@ async def read_job(
     """
     kind, history, caller = job.kind, job.history, job.settings.caller
     refuses = scheduler.policy.refuses_early_reads
-    long = scheduler.policy.stretched(job) or job.elapsed > _LONG
-    # Whether another doubt lasts, only the state shows.
-    certain = job.lasting is None or job.lasting.doubt is Doubt.INCOMPLETE
-    early = with_result and kind.reads_results_early and long and certain
+    early = with_result and kind.reads_results_early and _may_be_over(job, scheduler)
     shown: Sized | None = None
     if early and refuses.get(kind) and history.document is not None:
         shown = await _read_early(job, history.document)
@@ -71,18 +68,27 @@ async def read_job(
     options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
     document = await caller.call(kind.model, kind.operation, {kind.parameter: job.target}, options=options)
     observation = kind.interpret(document, history, job.answered_for(asyncio.get_running_loop().time()), caller.words)
-    if kind.result_requests:
-        history.document = document
-        if observation.phase is not Phase.SUCCEEDED:
-            if early and observation.phase is Phase.RUNNING:
-                return await _beside_result(job, observation, document, shown, refuses)
-            return observation, document
-        # Noted although the result may not be readable; the job is finished only with it.
-        history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
-        if not (with_result or job.has_subscribers):
-            return observation, document
-    result = await kind.read_result(caller, job.target, document, history, CallOptions(priority=Priority.RESULT))
+    options = CallOptions(priority=Priority.RESULT)
+    if not kind.result_requests:
+        return observation, await kind.read_result(caller, job.target, document, history, options)
+    history.document = document
+    if early and observation.phase is Phase.RUNNING:
+        return await _beside_result(job, observation, document, shown, refuses)
+    if observation.phase is not Phase.SUCCEEDED:
+        return observation, document
+    # Noted although the result may not be readable; the job is finished only with it.
+    history.word, history.observed_at = observation.state, asyncio.get_running_loop().time()
+    if not (with_result or job.has_subscribers):
+        return observation, document
+    result = await kind.read_result(caller, job.target, document, history, options)
     return _with_result(job, observation, result, shown, scheduler, whole), result
+
+
+def _may_be_over(job: TrackedJob, scheduler: Scheduler) -> bool:
+    """Tell whether the result of a job is worth asking for although its state has not told its end."""
+    long = scheduler.policy.stretched(job) or job.elapsed > _LONG
+    # Whether another doubt lasts, only the state shows.
+    return long and (job.lasting is None or job.lasting.doubt is Doubt.INCOMPLETE)
 
 
 def _with_result(
