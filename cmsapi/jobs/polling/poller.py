@@ -275,14 +275,11 @@ class Poller:
     ) -> asyncio.Task[None]:
         if job.poll is not None:
             return job.poll
-        reason = ""
-        if self.registry.subscribed.get(job, self.hooks).wants(JobObserved.level):
-            reason = why or self.scheduler.why_interval(job)
         self.scheduler.polling(job)
         # A copy, because a listener or a hook that asks for this may run in that very context.
         context = job.subscribers.context
         context = None if context is None else context.copy()
-        poll = self.tasks.start(self._poll(job, priority, reason, with_result=with_result), context)
+        poll = self.tasks.start(self._poll(job, priority, why, with_result=with_result), context)
         # An eager task may have ended already.
         job.poll = None if poll.done() else poll
         poll.add_done_callback(partial(self._forget_cancelled, job))
@@ -294,13 +291,13 @@ class Poller:
             job.poll = None
             self.scheduler.failed(job, refused=False)
 
-    async def _poll(self, job: TrackedJob, priority: Priority, reason: str, *, with_result: bool) -> None:
+    async def _poll(self, job: TrackedJob, priority: Priority, why: str, *, with_result: bool) -> None:
         try:
             observation, result = await read_job(job, self.scheduler, self._whole, priority, with_result=with_result)
         except Exception as error:
             job.poll = None
             if not job.closed:
-                self._on_failure(job, error, reason)
+                self._on_failure(job, error, why)
             raise
         job.poll = None
         if job.closed:
@@ -310,7 +307,7 @@ class Poller:
             # A job whose result takes further requests is finished only with it.
             self._note(job, observation)
             return
-        self._on_response(job, observation, result, reason)
+        self._on_response(job, observation, result, why)
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
@@ -330,7 +327,7 @@ class Poller:
 
     # What a poll means
 
-    def _on_response(self, job: TrackedJob, observation: Observation, result: object, reason: str) -> None:
+    def _on_response(self, job: TrackedJob, observation: Observation, result: object, why: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
         job.failures = self._failing_since = None
         self._failing_reported = False
@@ -341,7 +338,7 @@ class Poller:
             self.scheduler.saw_running(job, certain=observation.doubt is None)
             if observation.end is not None:
                 self.scheduler.ask_again(job)
-        self._tell(job, reason, changed=changed)
+        self._tell(job, why, changed=changed)
         if isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.policy.wants_list(job, parent):
@@ -377,7 +374,7 @@ class Poller:
             )
         return before != (history.phase, history.word)
 
-    def _on_failure(self, job: TrackedJob, error: Exception, reason: str) -> None:
+    def _on_failure(self, job: TrackedJob, error: Exception, why: str) -> None:
         """Count a failed poll, and tell of it."""
         failures = job.failures = job.failures or Failures()
         failures.polls += 1
@@ -388,7 +385,7 @@ class Poller:
             self.scheduler.saw_running(job, certain=False)
         else:
             self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
-        self._tell(job, reason, error)
+        self._tell(job, why, error)
         self._report_failures(job, failures, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
@@ -424,15 +421,15 @@ class Poller:
         elif failures.polls == _WORRYING_POLLS:
             logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures.polls, job, error)
 
-    def _tell(self, job: TrackedJob, reason: str, error: Exception | None = None, *, changed: bool = False) -> None:
-        """Count a poll, and tell the hooks and the listeners what it has shown."""
+    def _tell(self, job: TrackedJob, why: str, error: Exception | None = None, *, changed: bool = False) -> None:
+        """Count a poll, and tell the hooks and the listeners why it came and what it has shown."""
         counters = self.poll_settings.caller.pipeline.counters
         counters.polls += 1
         counters.poll_failures += error is not None
         job.polls += 1
         hooks = self.registry.subscribed.get(job, self.hooks)
         if hooks.wants(JobObserved.level):
-            hooks(events.observed(job, self.scheduler, reason, error))
+            hooks(events.observed(job, self.scheduler, why or self.scheduler.why_interval(job), error))
         # Without listeners there is no event, because a status costs a forecast.
         if job.subscribers.listeners:
             status = events.status(job, self.scheduler)
