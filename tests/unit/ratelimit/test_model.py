@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.request_log import HOUR, SECOND
+from cmsapi.ratelimit.request_log import AFTER_THE_HOUR, HOUR, SECOND
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
 from tests.support.examples import examples
@@ -122,7 +122,8 @@ class Fate:
         connecting: Seconds before its request leaves.
         up: Seconds on the way.
         down: Seconds until its answer is back.
-        patience: Seconds after which it is given up, None for never.
+        patience: Seconds after which it is given up, as the timeout of each request sees to; a later answer would count
+            requests that the log has let go.
         sent: Whether it leaves at all.
         retry_after: What the answer says if it is a 429, else 0.
     """
@@ -130,7 +131,7 @@ class Fate:
     connecting: float = 0.0
     up: float = 0.0625
     down: float = 0.0625
-    patience: float | None = None
+    patience: float = AFTER_THE_HOUR
     sent: bool = True
     retry_after: float = 0.0
 
@@ -145,7 +146,7 @@ FATES = st.builds(
     connecting=st.sampled_from([0.0, 0.0, 0.0, 0.5, 3.0]),
     up=ticks(0.0, 0.0625, 0.125, 6.0),
     down=ticks(0.0, 0.0625, 0.125, 6.0),
-    patience=st.sampled_from([None, None, None, 0.0, 0.125, 1.0, 10.0]),
+    patience=st.sampled_from([AFTER_THE_HOUR] * 3 + [0.0, 0.125, 1.0, 10.0]),
     sent=st.sampled_from([True, True, True, True, False]),
     retry_after=st.sampled_from([0.0, 0.0, 0.0, 0.0, 1.0, 30.0]),
 )
