@@ -1,10 +1,10 @@
 """The paginator, as which every list of the service is read (specification 1, conventions 3 to 5).
 
 `hasMore` decides whether there is a next page; where it says nothing `total` does, and without both a full page may
-have a successor. An empty page ends the list in any case. A page that comes again is an error if the service says that
-more follows, and otherwise the end. A list that goes on far beyond what is announced is an error. Lists move while they
-are read: when `total` changes on the way, items may come twice or not at all, and the paginator says so. A list that
-the service does not page is one page.
+have a successor. An empty page ends the list unless the service says that more follows; two in a row end it in any
+case. A page that comes again is an error if the service says that more follows, and otherwise the end. A list that goes
+on far beyond what is announced is an error. Lists move while they are read: when `total` changes on the way, items may
+come twice or not at all, and the paginator says so. A list that the service does not page is one page.
 """
 
 from __future__ import annotations
@@ -231,8 +231,9 @@ class _Reading:
             self.total_changed = True
         self.newest, self.pages, self.count = page, self.pages + 1, self.count + len(page)
         if not page.items:
+            # What follows all the same may be no page.
             self.said_more = False
-            return False
+            return _said_more(page.pagination) is True and (before is None or bool(before.items))
         if self.announced is not None:
             return self.count < self.announced
         more = page.has_more

@@ -58,12 +58,30 @@ async def test_nothing_is_sent_before_it_is_read() -> None:
         assert len(service.requests) == 1
 
 
-async def test_an_empty_page_ends_the_list() -> None:
-    """`hasMore` is trusted, but not on an empty page: that would never end."""
-    client, service = client_of(page(["a"], has_more=True), page([], has_more=True))
+async def test_a_second_empty_page_ends_the_list() -> None:
+    """`hasMore` is trusted, but not on two empty pages in a row: that would never end."""
+    client, service = client_of(page(["a"], has_more=True), page([], has_more=True), page([], has_more=True))
     async with client:
         assert [user.id async for user in client.users.list(limit=2)] == ["a"]
-    assert len(service.requests) == 2
+    assert len(service.requests) == 3
+
+
+@pytest.mark.parametrize("prefetch", [0, 1])
+async def test_an_empty_page_in_the_middle_is_no_end(prefetch: int) -> None:
+    """A service may leave out all items of a page, such as those the key must not see, and say that more follow."""
+    client, _ = client_of(
+        page([], has_more=True), page(["a"], has_more=True), page([], has_more=True), page(["b"], has_more=False)
+    )
+    async with client:
+        assert [user.id async for user in client.users.list(limit=2).items(prefetch=prefetch)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_a_refused_page_after_an_empty_one_ends_the_list(status: int) -> None:
+    """What follows an empty page need not be there, whatever the service says."""
+    client, _ = client_of(page(["a"], has_more=True), page([], has_more=True), answer(status, {"error": {}}))
+    async with client:
+        assert [user.id async for user in client.users.list(limit=2)] == ["a"]
 
 
 async def test_has_more_decides_and_not_the_arithmetic() -> None:
