@@ -233,6 +233,16 @@ class Shouting(Service):
         return f" {super().word(over, end).upper()} "
 
 
+class CountsSeconds(Service):
+    """Write times as seconds, and volumes as texts."""
+
+    def search(self, launch: Launch) -> dict[str, Any]:
+        return {**super().search(launch), "createdAt": EPOCH + launch.at, "searchVolume": "90"}
+
+    def me(self) -> dict[str, Any]:
+        return {**super().me(), "createdAt": EPOCH}
+
+
 class Jumping(Service):
     """Take ten minutes for each job after the sixth."""
 

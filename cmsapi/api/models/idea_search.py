@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, Model, OpenEnum
+from cmsapi.api.model import ASSUMED, LENIENT, Model, OpenEnum
 
 
 class SearchStatus(OpenEnum):
@@ -30,12 +30,14 @@ class ContentIdeaSearch(Model):
         status: State.
     """
 
+    # A search is paid for, and its identifier is all that it takes to get its ideas.
     id: str
-    created_at: datetime
-    keyword: str | None = None
+    created_at: datetime = attrs.field(metadata=LENIENT)
+    keyword: str | None = attrs.field(default=None, metadata=LENIENT)
+    # Without it the end of the ideas cannot be told.
     nb_content_ideas: int | None = None
-    search_volume: int | None = None
-    status: SearchStatus | None = None
+    search_volume: int | None = attrs.field(default=None, metadata=LENIENT)
+    status: SearchStatus | None = attrs.field(default=None, metadata=LENIENT)
 
 
 @attrs.frozen(kw_only=True)

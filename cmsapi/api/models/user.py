@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import PUBLISHED, Model, OpenEnum
+from cmsapi.api.model import LENIENT, PUBLISHED, Model, OpenEnum
 
 
 @attrs.frozen(kw_only=True)
@@ -39,9 +39,10 @@ class Organization(Model):
         workspaces_count: Number of workspaces.
     """
 
+    # The journal belongs to the organization, and the books are its balances: nothing else of it may stop a launch.
     id: str
     name: str
-    created_at: datetime
+    created_at: datetime = attrs.field(metadata=LENIENT)
     brand_name: str | None = None
     brand_image_url: str | None = None
     credits: Credits
@@ -73,7 +74,7 @@ class User(Model):
     job_title: str
     language_code: str
     organization: Organization
-    created_at: datetime
+    created_at: datetime = attrs.field(metadata=LENIENT)
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,7 @@ RETRIED = 600.0
 SERVICES: list[tuple[type[hostile.Service], tuple[str, ...], float]] = [
     (hostile.Service, EVERYTHING, 15.0),
     (hostile.Shouting, EVERYTHING, 15.0),
+    (hostile.CountsSeconds, EVERYTHING, 15.0),
     (hostile.Jumping, ("keyword",), 180.0),
     (hostile.FrozenList, ("keyword",), 240.0),
     (hostile.Portal, EVERYTHING, RETRIED),
