@@ -73,6 +73,8 @@ class Service:
         self.launches: list[Launch] = []
         self.usages: list[dict[str, Any]] = []
         self.requests: list[str] = []
+        #: The query of the newest request.
+        self.query: dict[str, str] = {}
 
     async def send(self, request: Request) -> Response:
         """Answer one request, as the transport of a client."""
@@ -82,9 +84,9 @@ class Service:
         before = self.before(request)
         if before is not None:
             return before
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        self.query = {name: values[0] for name, values in parse_qs(url.query).items()}
         parts = url.path.removeprefix("/v1/").split("/")
-        return self.after(request, self.answered(request.method, parts, query, json.loads(request.body or b"{}")))
+        return self.after(request, self.answered(request.method, parts, json.loads(request.body or b"{}")))
 
     # What is odd
 
@@ -135,7 +137,7 @@ class Service:
         place = {"total": len(items), "page": 1, "limit": 100, "hasMore": False}
         return answer(200, {"data": items, "pagination": place})
 
-    def answered(self, method: str, parts: list[str], query: dict[str, str], body: dict[str, Any]) -> Response:
+    def answered(self, method: str, parts: list[str], body: dict[str, Any]) -> Response:
         """Do what a request asks for."""
         if method == "POST":
             return self.launched(parts, body)
@@ -143,7 +145,7 @@ class Service:
             case ["me"]:
                 return answer(200, self.me())
             case ["credit-usages"]:
-                return self.listing([each for each in reversed(self.usages) if each["type"] == query["type"]])
+                return self.listing([each for each in reversed(self.usages) if each["type"] == self.query["type"]])
             case ["keywords", target]:
                 return answer(200, self.keyword(target))
             case ["pages", _, "keywords"]:
@@ -241,6 +243,17 @@ class CountsSeconds(Service):
 
     def me(self) -> dict[str, Any]:
         return {**super().me(), "createdAt": EPOCH}
+
+
+class MovesIdeas(Service):
+    """Show pages of two ideas, and the last one of the first page once more on the second, for a minute."""
+
+    def ideas(self, launch: Launch) -> Response:
+        number = int(self.query.get("page", "1"))
+        first = 2 * (number - 1) - (number == 2 and now() < launch.ends_at + 60.0)
+        shown = [{"id": f"idea_{each}", "keyword": "x"} for each in range(IDEAS)][first : first + 2]
+        place = {"total": IDEAS, "page": number, "limit": 2, "hasMore": number == 1}
+        return answer(200, {"data": shown, "pagination": place})
 
 
 class Jumping(Service):

@@ -88,7 +88,8 @@ class IdeaSearch(Kind):
     ) -> ContentIdeas:
         """Read the ideas until there are as many as announced, or no more come; a request or more.
 
-        They are paid for: a list that never ends, or that repeats a page, is taken as far as it was read.
+        They are paid for: a list that never ends, or that repeats a page, is taken as far as it was read. An idea that
+        comes again, because the list has moved between two pages, is no other one.
         """
         listed = caller.paginate(
             ContentIdea,
@@ -98,15 +99,15 @@ class IdeaSearch(Kind):
             options=options,
             announced=document.nb_content_ideas or None,
         )
-        ideas: list[ContentIdea] = []
+        ideas: dict[str | ContentIdea, ContentIdea] = {}
         try:
             async for idea in listed:
-                ideas.append(idea)  # noqa: PERF401  what was read counts although the rest cannot be
+                ideas.setdefault(idea.id or idea, idea)
         except DecodeError as error:
             if not ideas or error.path != "$.pagination":
                 raise
             logger.warning("the list of ideas of search %s is taken as far as it goes: %s", target, error)
-        return ContentIdeas(document, tuple(ideas))
+        return ContentIdeas(document, tuple(ideas.values()))
 
     def missing(self, result: ContentIdeas) -> str | None:
         """Say how many of the announced ideas there are, unless all are."""

@@ -93,6 +93,15 @@ async def test_a_search_that_stays_pending_with_its_ideas() -> None:
     assert hostile.now() < 800.0
 
 
+async def test_ideas_that_move_while_they_are_read() -> None:
+    """An idea that stands on two pages counts once, so that the one that was missed is waited for."""
+    service = hostile.MovesIdeas()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        ideas = await (await client.content_ideas.search("wsp_1", "tents"))
+    assert [idea.id for idea in ideas] == ["idea_0", "idea_1", "idea_2"]
+    assert ideas.complete
+
+
 async def test_a_generation_by_another_identifier() -> None:
     """It may be a colleague's, so that it ends the job; the error says that it may be the same, and how to get it."""
     service = hostile.RenamesGenerations()
