@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NoReturn, TypeAlias
 
 import anyio
 import attrs
@@ -241,13 +241,13 @@ class GenerationReview(Unpicklable):
                 newer, missing = 0, error
                 continue
             except CMSError as error:
-                raise _unreadable(reason, error) from error
+                _give_up(reason, error)
             if not differ(current.id, self.generation.id):
                 self.generation = current
                 return True
             newer, missing = newer + 1 if current.id != self._before else 0, None
         if missing is not None:
-            raise _unreadable(reason, missing) from missing
+            _give_up(reason, missing)
         if newer >= _LASTING_READS:
             raise JobSupersededError(
                 f"Content {self.content_id} has a newer generation ({current.id}) than the one to decide on "
@@ -260,9 +260,9 @@ class GenerationReview(Unpicklable):
         return markup.record(self.generation, *pairs, ("content", self.content))
 
 
-def _unreadable(reason: CMSError | None, error: CMSError) -> CMSError:
-    """Return what to raise when a generation cannot be read again."""
+def _give_up(reason: CMSError | None, error: CMSError) -> NoReturn:
+    """Raise why a generation cannot be read again: the error of that, or the reason for reading it."""
     if reason is None:
-        return error
+        raise error
     reason.add_note(f"The generation could not be read again to find out what was decided: {error}")
-    return reason
+    raise reason from error

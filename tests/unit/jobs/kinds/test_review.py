@@ -653,13 +653,14 @@ async def test_a_content_that_cannot_be_read_after_confirming_says_what_happened
 
 
 async def test_reading_before_a_decision_fails_as_reading() -> None:
-    """A content that is gone when it is to be decided on is the service's 404."""
+    """A content that is gone when it is to be decided on is the service's 404, which is not its own cause."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
         review = await reviewed(client, sandbox)
         sandbox.forget(sandbox.content_ids[0])
-        with pytest.raises(cmsapi.NotFoundError):
+        with pytest.raises(cmsapi.NotFoundError) as caught:
             await review.confirm()
+        assert caught.value.__cause__ is None
         assert decisions(sandbox) == []
 
 
