@@ -163,6 +163,11 @@ class JobRegistry:
     def _decided(self, job: TrackedJob, review: GenerationReview) -> None:
         job.decided(review)
         self.finished(job)
+        again = self.jobs.get(job.key)
+        if again is not None and again.id == job.id and again.record is not None:
+            # It was taken over since, and a copy that lags would show the review once more.
+            self.remove(again)
+            self.journal.record_end(again.record, EntryStatus.SUCCEEDED, review.decision)
 
 
 def _same(known: TrackedJob, job: TrackedJob) -> bool:

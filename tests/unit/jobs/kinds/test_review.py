@@ -747,6 +747,20 @@ async def test_a_lagging_replica_does_not_supersede_a_review(choice: str, shown:
     assert decisions(sandbox) == [(f"{choice}_generation", True)]
 
 
+async def test_what_was_decided_here_is_not_joined() -> None:
+    """A replica that still shows the review does not let the next launch join it, also when it was resumed."""
+    sandbox = box(10.0)
+    replicas = Replicas(sandbox)
+    async with client_of(sandbox, transport=replicas) as client:
+        review = await reviewed(client, sandbox)
+        await client.jobs.resume()
+        await review.confirm()
+        replicas.shown = [str(review.generation.id)] * 2
+        job = await client.contents.generate(sandbox.content_ids[0])
+        assert job.id != review.generation.id
+    assert len(sandbox.ledger.launches()) == 2
+
+
 async def test_the_generation_from_before_never_supersedes() -> None:
     """The generation from before the launch is the old one, however often it shows; no repeat in doubt is sent."""
     sandbox = box(10.0, rules=[Fault(match=CONFIRM, drop=True)])
