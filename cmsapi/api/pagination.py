@@ -74,7 +74,8 @@ class Paginator(Hinting, Unpicklable, Generic[T, P]):
         fetch: Reads the page with a given number.
         page: Number of the page to begin with.
         operation: Name of the operation, for errors.
-        announced: Number of items that another document announces; it ends the list in place of what its pages say.
+        announced: Number of items that another document announces; it ends the list in place of what its pages say,
+            unless their `total` is larger.
     """
 
     __slots__ = ("_announced", "_fetch", "_operation", "_page", "total_changed")
@@ -234,7 +235,8 @@ class _Reading:
             # What follows all the same may be no page.
             self.said_more = False
             return _said_more(page.pagination) is True and (before is None or bool(before.items))
-        if self.announced is not None:
+        # A page that knows of more items than are announced is right: they are there to be read.
+        if self.announced is not None and not self.announced <= self.count < (total or 0):
             return self.count < self.announced
         more = page.has_more
         if _said_more(page.pagination) is None and total is not None and self.began_at == 1:

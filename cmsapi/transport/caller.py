@@ -121,7 +121,7 @@ class OperationCaller:
         """Read an operation that answers with pages; sends nothing by itself.
 
         Where another document announces the number of items, `announced` ends the list quietly in place of what its
-        pages say: it is read on until they are there, or until a page brings no new ones.
+        pages say, unless these know of more: it is read on until they are there, or until a page brings no new ones.
 
         Raises:
             ArgumentError: `limit` is not 1 to 100, or `page` is below 1 (specification 8).

@@ -259,13 +259,17 @@ async def test_an_absurd_total_is_no_announcement() -> None:
         (lambda: Script(listing([])), 50, (0, 1)),
         (lambda: Endless(size=20), 50, (60, 3)),
         (lambda: Endless(lambda _: 10, size=20), 50, (60, 3)),
+        (lambda: Script(*[listing(range(at, at + 25), hasMore=at == 0, total=50) for at in (0, 25)]), 20, (50, 2)),
     ],
-    ids=["cut", "cut, too few", "short", "short, refused", "empty", "endless", "endless, with a small total"],
+    ids=["cut", "cut, too few", "short", "short, refused", "empty", "endless", "endless, small total", "more in all"],
 )
 async def test_an_announced_number_ends_a_list(
     make: Callable[[], Any], announced: int, expected: tuple[int, int], prefetch: int
 ) -> None:
-    """A list whose length another document tells is read until it is there or nothing new comes, whatever pages say."""
+    """A list whose length another document tells is read until it is there or nothing new comes.
+
+    Of what pages say only a larger total counts.
+    """
     service = make()
     async with cmsapi.Client(KEY, base_url="https://announced.example.com", transport=service) as client:
 
