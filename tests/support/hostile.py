@@ -375,6 +375,20 @@ class ForgetsTheEnd(Service):
         return "pending"
 
 
+class HidesTheGeneration(Service):
+    """Show nothing in place of the article of before at first, and break each launch off before it takes effect."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches.append(Launch("generation", "cnt_1", "gen_before", -1e6, -1e6))
+
+    def before(self, request: Request) -> Response | None:
+        if request.method == "POST":
+            raise ConnectionResetError
+        reads = sum(each.endswith("/generation") for each in self.requests)
+        return answer(200, None) if request.url.endswith("/generation") and reads == 1 else None
+
+
 class RenamesGenerations(Service):
     """Show generations by another identifier than the answers to their launches have."""
 

@@ -6,6 +6,7 @@ is *superseded*, not progress.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar
@@ -100,10 +101,12 @@ class ArticleGeneration(Kind):
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
         """Read which generation there is, so that another one is known to be newer."""
-        current = await _current(caller, target)
-        if current is None:
+        try:
+            current = await _shown(caller, target)
+        except NotFoundError:
             return {"baseline": None}
-        return {} if current.id is None else {"baseline": current.id}
+        # What shows nothing may hide an old one, which would pass for that of a launch whose answer is lost.
+        return {} if current is None or current.id is None else {"baseline": current.id}
 
     async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Generation | None:
         """Read the current generation."""
@@ -147,10 +150,19 @@ class ArticleGeneration(Kind):
 
 async def _current(caller: OperationCaller, content_id: str) -> Generation | None:
     """Read the current generation of a content, None when it has none."""
+    with contextlib.suppress(NotFoundError):
+        return await _shown(caller, content_id)
+    return None
+
+
+async def _shown(caller: OperationCaller, content_id: str) -> Generation | None:
+    """Read the current generation of a content, None when the service shows nothing in its place.
+
+    Raises:
+        NotFoundError: There is none.
+    """
     try:
         return await caller.call(Generation, "get_generation", {"contentId": content_id})
-    except NotFoundError:
-        return None
     except DecodeError as error:
         # It is not specified how a service says that there is none: with a 404, or with null.
         if (error.path, error.excerpt) != ("$", "null"):

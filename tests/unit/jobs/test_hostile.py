@@ -84,6 +84,14 @@ async def test_an_unreadable_answer_before_a_launch() -> None:
     assert service.paid("cnt_1") == 0
 
 
+async def test_an_article_that_an_empty_answer_hid() -> None:
+    """An answer with nothing in it does not say that there was none: an article of before passes for no new one."""
+    service = hostile.HidesTheGeneration()
+    async with cmsapi.Client("sk_test", base_url="https://hostile.example", transport=service) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.contents.generate("cnt_1")
+
+
 async def test_a_search_that_stays_pending_with_its_ideas() -> None:
     """A lone search whose state never says that it is over gives its ideas after some minutes, and not after a day."""
     service = hostile.ForgetsTheEnd()
