@@ -99,10 +99,10 @@ class IdeaSearch(Kind):
             options=options,
             announced=document.nb_content_ideas or None,
         )
-        ideas: dict[str | ContentIdea, ContentIdea] = {}
+        ideas: dict[ContentIdea | int, ContentIdea] = {}
         try:
             async for idea in listed:
-                ideas.setdefault(idea.id or idea, idea)
+                ideas.setdefault(len(ideas) if idea.id is None else idea, idea)
         except DecodeError as error:
             if not ideas or error.path != "$.pagination":
                 raise

@@ -100,6 +100,7 @@ async def test_everybody_can_read_it(page: Page, box: Sandbox, address: str, wid
     await page.set_viewport_size({"width": width, "height": 900})
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     await started(page, address)
+    await expect(page.locator("#words")).to_contain_text("4 running")
     box.finish(box.ledger.launches()[0].target_id or "")
     await page.locator("#items").get_by_role("button", name="Open").click(timeout=SHOWN)
     assert await page.evaluate(CONTRAST) == []

@@ -322,7 +322,7 @@ async def test_lists_without_pages_name_their_operation(connect: Connect) -> Non
     """A flat list is read whole (specification 1, convention 5), and an error in it names operation and place."""
     with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": "f_2"}]})
-        answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": 2}]})
+        answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": 2.5}]})
         client = connect()
         assert [folder.id for folder in await client.folders.list("w_1")] == ["f_1", "f_2"]
         with pytest.raises(errors.DecodeError) as caught:
