@@ -10,7 +10,8 @@ its answer tells what it lost, nothing or one request. So where the first are fo
 
 When the service pauses or has become slower, all jobs are late together, and each planned poll is one more miss,
 although the first few have told it. So misses are counted, less those that were expected. When they are too many for
-chance, planned polls are put off, and one job at a time is polled, at ages that grow, until one is found finished.
+chance, planned polls are put off, and one job at a time is polled, at ages that grow and when requests come back, until
+one is found finished.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Misses:
 
     Args:
         extra: Requests of these jobs beyond one poll and the result of each.
+        returns: In how many seconds requests come back, as of the last plan.
         age: Age of the oldest job at the last plan, in seconds.
         early: What may be lost to early polls now.
         unanswered: What each job that is polled early has taken of that.
@@ -48,6 +50,7 @@ class Misses:
     """
 
     extra: float = 0.0
+    returns: float = HOUR
     age: float = 0.0
     early: float = 0.0
     unanswered: dict[TrackedJob, float] = attrs.field(factory=dict)
@@ -67,7 +70,7 @@ class Misses:
             part = _PART * _ENOUGH_ENDS / (_ENOUGH_ENDS + learned)
             self.early += part * extra * math.log(age / self.age) / max(0.1, math.log1p(min(returns, HOUR) / age))
         self.early = min(self.early, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
-        self.age, self.extra = age, extra
+        self.age, self.extra, self.returns = age, extra, returns
 
     def chosen(self, curve: Curve, waiting: Mapping[TrackedJob, Timing], now: float) -> Iterator[TrackedJob]:
         """Give the jobs to poll now although no poll is planned.
@@ -127,7 +130,8 @@ class Misses:
             self.early += cost if finished else cost - 1.0
 
     def _probe_later(self, timing: Timing, job: TrackedJob, now: float) -> None:
-        self.probe_at = now + max(job.settings.policy.min_interval, _GROWTH * (now - timing.started_at))
+        wait = min(_GROWTH * (now - timing.started_at), self.returns)
+        self.probe_at = now + max(job.settings.policy.min_interval, wait)
 
 
 def _running(curve: Curve, timing: Timing, now: float) -> float:

@@ -145,10 +145,12 @@ def test_what_was_expected_puts_no_poll_off() -> None:
     assert misses.probe_at is None
 
 
-@pytest.mark.parametrize(("age", "wait"), [(8.0, 5.0), (400.0, 100.0)])
-def test_probes_come_at_ages_that_grow(age: float, wait: float) -> None:
-    """The older the jobs are, the longer is the wait for the next probe, and it keeps the policy."""
-    job, misses = tracked_job(), Misses(probe_at=100.0)
+@pytest.mark.parametrize(
+    ("age", "returns", "wait"), [(8.0, 3000.0, 5.0), (400.0, 3000.0, 100.0), (6000.0, 20.0, 20.0), (6000.0, 1.0, 5.0)]
+)
+def test_probes_come_at_ages_that_grow(age: float, returns: float, wait: float) -> None:
+    """The older the jobs are, the longer is the wait for the next probe, until requests come back; the policy holds."""
+    job, misses = tracked_job(), Misses(probe_at=100.0, returns=returns)
     waiting = {job: Timing(100.0 - age, True, 0.0)}
     assert list(misses.chosen(believed(), waiting, 100.0)) == [job]
     assert misses.probe_at == 100.0 + wait
