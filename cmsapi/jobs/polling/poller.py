@@ -75,8 +75,6 @@ class Poller:
         self._reported: set[tuple[Kind, str | None]] = set()
         # The kinds of which a result from before a launch was reported.
         self._older: set[Kind] = set()
-        # The kinds whose results were seen to be all there once they could be read.
-        self._whole: set[Kind] = set()
         # Since when polls have failed and none has succeeded, and whether that was reported.
         self._failing_since: float | None = None
         self._failing_reported = False
@@ -293,7 +291,7 @@ class Poller:
 
     async def _poll(self, job: TrackedJob, priority: Priority, why: str, *, with_result: bool) -> None:
         try:
-            observation, result = await read_job(job, self.scheduler, self._whole, priority, with_result=with_result)
+            observation, result = await read_job(job, self.scheduler, priority, with_result=with_result)
         except Exception as error:
             job.poll = None
             if not job.closed:
@@ -455,7 +453,7 @@ class Poller:
         job.end = end
         if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
             whole = job.kind.missing(end.result) is None
-            (self._whole if whole else self.scheduler.cut_results).add(job.kind)
+            (self.scheduler.whole_results if whole else self.scheduler.cut_results).add(job.kind)
         if job.subscribers.listeners:
             job.subscribers.tell(Finished(events.status(job, self.scheduler), end.error))
         job.subscribers.leave(None)

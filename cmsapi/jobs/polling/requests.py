@@ -41,14 +41,13 @@ _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
 async def read_job(
-    job: TrackedJob, scheduler: Scheduler, whole: set[Kind], priority: Priority, *, with_result: bool = True
+    job: TrackedJob, scheduler: Scheduler, priority: Priority, *, with_result: bool = True
 ) -> tuple[Observation, object]:
     """Poll a job once; one request, and for a finished job those that read its result.
 
     Args:
         job: The job.
-        scheduler: The scheduler, which knows what requests are worth.
-        whole: The kinds whose results were seen to be all there once they could be read; this may add one.
+        scheduler: The scheduler, which knows what requests are worth and learns how results come.
         priority: Of the request for the state.
         with_result: Whether a result that takes further requests is read although nothing waits for the job.
 
@@ -61,7 +60,7 @@ async def read_job(
     shown: Sized | None = None
     if early and refuses.get(kind) and history.document is not None:
         shown = await _read_early(job, history.document)
-        if shown and kind in whole:
+        if shown and kind in scheduler.whole_results:
             return Observation(Phase.SUCCEEDED, history.word), shown
         if shown is None and (job.polls + 1) % _STATE_EVERY:
             return Observation(Phase.RUNNING, history.word), None
@@ -81,7 +80,7 @@ async def read_job(
     if not (with_result or job.has_subscribers):
         return observation, document
     result = await kind.read_result(caller, job.target, document, history, options)
-    return _with_result(job, observation, result, shown, scheduler, whole), result
+    return _with_result(job, observation, result, shown, scheduler), result
 
 
 def _may_be_over(job: TrackedJob, scheduler: Scheduler) -> bool:
@@ -92,10 +91,10 @@ def _may_be_over(job: TrackedJob, scheduler: Scheduler) -> bool:
 
 
 def _with_result(
-    job: TrackedJob, observation: Observation, result: Any, shown: Sized | None, scheduler: Scheduler, whole: set[Kind]
+    job: TrackedJob, observation: Observation, result: Any, shown: Sized | None, scheduler: Scheduler
 ) -> Observation:
     """Say what a poll means whose result was read, and learn whether results are all there once they can be read."""
-    kind, refuses = job.kind, scheduler.policy.refuses_early_reads
+    kind, refuses, whole = job.kind, scheduler.policy.refuses_early_reads, scheduler.whole_results
     part = kind.missing(result) if observation.finished else None
     if part is None and shown and len(shown) == len(result):
         whole.add(kind)

@@ -62,6 +62,8 @@ class Scheduler:
         self.policy: Policy = Policy(limiter, rng, self._reset_timer)
         #: The kinds whose results stay shorter than announced, as was seen, so that the next ones are not waited for.
         self.cut_results: set[Kind] = set()
+        #: The kinds whose results were seen to be all there once they could be read.
+        self.whole_results: set[Kind] = set()
         self.tallies: defaultdict[Kind, Tally] = defaultdict(Tally)
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
