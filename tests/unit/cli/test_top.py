@@ -101,16 +101,14 @@ async def test_a_file_that_does_not_exist_is_not_created(
     assert not file.exists()
 
 
+def used(hour: int, processes: dict[str, int], foreign: int = 0) -> cmsapi.RequestUse:
+    """Return the use of an hour of a thousand requests."""
+    return cmsapi.RequestUse(per_hour=1000, hour=hour, foreign=foreign, per_second=20, second=1, processes=processes)
+
+
 def test_processes_have_one_name_on_the_page() -> None:
     """Who used the hour and who works on jobs are told by process identifiers, and the page says what it counts."""
-    use = cmsapi.RequestUse(
-        per_hour=1000,
-        hour=150,
-        foreign=0,
-        per_second=20,
-        second=1,
-        processes={"4711-e3691397aa00": 138, "25067585bb00": 12},
-    )
+    use = used(150, {"4711-e3691397aa00": 138, "25067585bb00": 12})
     overview = cmsapi.Overview(at=datetime.now(UTC), use=use, processes=(4711,))
     shown = [line.plain for line in page(overview, "state.db", 100).renderables if isinstance(line, Text)]
     assert shown[1].endswith("150 of 1,000 requests; 138 by 4711, 12 by 25067585")
@@ -119,14 +117,7 @@ def test_processes_have_one_name_on_the_page() -> None:
 
 def test_a_page_of_80_columns_tells_who_used_the_hour_and_what_to_do() -> None:
     """Who used the hour has a line of its own where there is no room, a warning has as many as it takes."""
-    use = cmsapi.RequestUse(
-        per_hour=1000,
-        hour=404,
-        foreign=23,
-        per_second=20,
-        second=1,
-        processes={"18043-e3691397aa00": 197, "18046-25067585bb00": 184},
-    )
+    use = used(404, {"18043-e3691397aa00": 197, "18046-25067585bb00": 184}, foreign=23)
     warning = "no process works on the batch keywords-of-autumn-2026, which is not done: run it again"
     batches = tuple(
         cmsapi.BatchStatus(name=f"keywords-of-autumn-2026-{part}", progress=cmsapi.Progress(total=3)) for part in "12"

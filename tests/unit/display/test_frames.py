@@ -166,16 +166,21 @@ async def test_outcomes_of_a_fan_out() -> None:
     assert [str(kind) for kind in first.dtypes] == [str(kind) for kind in frame.dtypes]
 
 
+async def interrupted(outcomes: cmsapi.jobs.Fanout[str, Any], seconds: float) -> None:
+    """Ask for the frame, and press the stop button after some seconds."""
+    waiting = asyncio.create_task(outcomes.to_pandas())
+    await asyncio.sleep(seconds)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
 @pytest.mark.looptime
 async def test_an_interrupted_frame_launches_no_more() -> None:
     """The stop button of a notebook ends the launches, and the client goes on."""
     async with Sandbox(keywords=40, durations=Fixed(60)) as sandbox, client_of(sandbox) as client:
         outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=3)
-        waiting = asyncio.create_task(outcomes.to_pandas())
-        await asyncio.sleep(100)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
+        await interrupted(outcomes, 100)
         launched = len(sandbox.ledger.launches())
         await asyncio.sleep(1000)
         assert 3 < launched == len(sandbox.ledger.launches()) < 40
@@ -188,11 +193,7 @@ async def test_an_interrupted_frame_withdraws_what_was_not_sent() -> None:
     sandbox = Sandbox(keywords=80, durations=Fixed(60))
     async with client_of(sandbox) as client:
         outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
-        waiting = asyncio.create_task(outcomes.to_pandas())
-        await asyncio.sleep(0.5)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
+        await interrupted(outcomes, 0.5)
         launched = len(sandbox.ledger.launches())
         other = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[launched + 1]))
         await asyncio.sleep(20)
