@@ -1,0 +1,72 @@
+"""Contents and their workflow statuses (specification 2.4)."""
+
+from __future__ import annotations
+
+import reprlib
+from datetime import datetime
+
+from attrs import field, frozen
+
+from cmsapi.models.base import Model
+from cmsapi.models.generation import Generation
+from cmsapi.models.references import Reference, UserReference
+from cmsapi.models.web_page import WebPage
+
+
+@frozen(kw_only=True, slots=False)
+class ContentStatus(Model):
+    """A status of a workspace's workflow."""
+
+    id: str | None = None
+    label: str | None = None
+    color: str | None = None
+    position: int | None = None
+    is_read_only: bool | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class ContentSummary(Model):
+    """A content as lists show it.
+
+    Attributes:
+        type: ``DRAFT``, ``PUBLISHED`` or ``ORIGINAL``.
+        content_score: How well the text follows the recommendations of its keyword, 0 to 100; None before it is known.
+        updated_at: When anything of it changed last.
+        content_updated_at: When its body changed last.
+        folder: The folder that it is in; None if it is in none.
+    """
+
+    id: str
+    title: str | None = None
+    type: str | None = None
+    content_score: int | None = None
+    words_count: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    content_updated_at: datetime | None = None
+    published_at: datetime | None = None
+    due_date: datetime | None = None
+    assigned_to: UserReference | None = None
+    content_status: ContentStatus | None = None
+    folder: Reference | None = None
+    page: WebPage | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class Content(ContentSummary):
+    """An article with its text. It has the attributes of `ContentSummary`, too.
+
+    Attributes:
+        html: Body as the editor has it, with comments and marks of fact-checks. Publish ``html_sanitized`` instead.
+        html_sanitized: Body to publish, without the editor's marks.
+        version: Number that an update must repeat, so that it overwrites no change that it has not seen.
+    """
+
+    html: str | None = field(default=None, repr=reprlib.repr)
+    html_sanitized: str | None = field(default=None, repr=reprlib.repr)
+    is_started: bool | None = None
+    meta_description: str | None = None
+    content_updated_by: UserReference | None = None
+    published_by: UserReference | None = None
+    last_generation: Generation | None = None
+    version: int | None = None

@@ -1,0 +1,59 @@
+"""Reports that score a text against the recommendations of a keyword or a prompt (specification 4.8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from cmsapi.models.base import Model
+
+
+@frozen(kw_only=True, slots=False)
+class ReportSource(Model):
+    """A source that an answer engine names."""
+
+    category: str | None = None
+    domain: str | None = None
+    organic_position: int | None = None
+    position: int | None = None
+    title: str | None = None
+    type: str | None = None
+    url: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class ReportBrand(Model):
+    """A brand that an answer engine names."""
+
+    category: str | None = None
+    count: int | None = None
+    name: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class Report(Model):
+    """What one answer engine makes of a text.
+
+    Attributes:
+        score: How well the text fits, 0.0 to 1.0; the ``content_score`` of a content goes to 100 instead.
+        recommendations: What to improve, as the service sends it.
+        preview: Preview of the answer, as the service sends it.
+    """
+
+    score: float | None = None
+    recommendations: Any = None
+    sources: tuple[ReportSource, ...] | None = None
+    brands: tuple[ReportBrand, ...] | None = None
+    preview: Any = None
+
+
+@frozen(kw_only=True, slots=False)
+class ScoreReport(Model):
+    """Reports by answer engine; engines without an attribute are in ``extra``.
+
+    Attributes:
+        chatgpt: The report for ChatGPT; None if there is none.
+    """
+
+    chatgpt: Report | None = None
