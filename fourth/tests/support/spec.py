@@ -1,0 +1,89 @@
+"""The marker ``spec``: which rule of the specification a test proves, and which rules no test proves.
+
+``@spec("7.3")`` on a test, or ``marks=spec("2.4:title")`` on one of its parameters, names rules of ``spec_rules.txt``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _read(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    parts: tuple[list[str], list[str]] = ([], [])
+    part = 0
+    for line in (Path(__file__).parent / name).read_text().splitlines():
+        rule = line.partition(" ")[0]
+        if rule == "PART_TWO":
+            part = 1
+        elif rule not in ("", "#"):
+            parts[part].append(rule)
+    names = [*parts[0], *parts[1]]
+    assert len(names) == len(set(names)), "a rule is listed twice"
+    return frozenset(parts[0]), frozenset(parts[1])
+
+
+PART_ONE, PART_TWO = _read("spec_rules.txt")
+RULES = PART_ONE | PART_TWO
+_TESTED = pytest.StashKey[set[str]]()
+
+
+def spec(*names: str) -> pytest.MarkDecorator:
+    """Return a mark for a test of some rules.
+
+    Raises:
+        ValueError: A name is not in ``spec_rules.txt``; pytest reports it while it collects.
+    """
+    _refuse_unknown(names)
+    return pytest.mark.spec(*names)
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    if unknown := sorted(set(names) - RULES):
+        raise ValueError(f"no rules of the specification: {', '.join(unknown)}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start without any tested rule."""
+    config.stash[_TESTED] = set()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Collect the marked rules before ``-m`` and ``-k`` deselect tests."""
+    tested = config.stash[_TESTED]
+    for item in items:
+        for mark in item.iter_markers("spec"):
+            _refuse_unknown(mark.args)
+            tested.update(mark.args)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the rules to the process that reports, if this is a worker of it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["spec"] = sorted(session.config.stash[_TESTED])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the rules that a worker collected; a worker that crashed has none."""
+    node.config.stash[_TESTED].update(getattr(node, "workeroutput", {}).get("spec", ()))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
+) -> None:
+    """Print the rules without a test, after a run of all unit tests."""
+    asked = {(config.invocation_params.dir / name).resolve() for name in config.args}
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or not asked & {ROOT, ROOT / "unit"}:
+        return
+    tested = config.stash[_TESTED]
+    for title, rules in (("", PART_ONE), (", launches and jobs", PART_TWO)):
+        if missing := sorted(rules - tested):
+            terminalreporter.section(f"specification{title}: {len(missing)} of {len(rules)} rules without a test")
+            terminalreporter.line(" ".join(missing))
