@@ -72,7 +72,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take the rules that a worker collected; a worker that crashed has none."""
-    node.config.stash[_TESTED].update(getattr(node, "workeroutput", {}).get("spec", ()))
+    tested = node.config.stash[_TESTED]
+    tested.update(getattr(node, "workeroutput", {}).get("spec", ()))
 
 
 def pytest_terminal_summary(
