@@ -66,7 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the rules to the process that reports, if this is a worker of it."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["spec"] = sorted(session.config.stash[_TESTED])
+        tested = session.config.stash[_TESTED]
+        session.config.workeroutput["spec"] = sorted(tested)
 
 
 @pytest.hookimpl(optionalhook=True)
