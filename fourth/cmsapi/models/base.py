@@ -1,4 +1,4 @@
-"""Base class of the models: frozen attrs classes whose fields are named in Python's way, with whatever else came in ``extra``."""
+"""Base class of the models: frozen attrs classes, with keys that they have no field for in ``extra``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Model:
 
     Attributes:
         extra: Keys of the JSON object that the class has no field for, under their names on the wire.
-        response: The answer that brought this object, with ``status``, ``headers`` and ``request_id``. None for an object
-            inside another one and for one that was made by hand.
+        response: The answer that brought this object, with ``status``, ``headers`` and ``request_id``. None for an
+            object inside another one and for one that was made by hand.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False)

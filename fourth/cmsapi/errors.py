@@ -1,0 +1,307 @@
+"""All errors that cmsapi raises.
+
+::
+
+    CMSError
+    ├── ConfigError (ValueError)         a setting is missing or invalid; nothing was sent
+    ├── ArgumentError (ValueError)       an argument is invalid; nothing was sent
+    ├── ClientClosedError                the client is closed, or belongs to another event loop
+    ├── APIError                         the service answered with an error (specification 7)
+    │   ├── BadRequestError              400
+    │   ├── UnauthorizedError            401
+    │   ├── ForbiddenError               403
+    │   ├── NotFoundError                404
+    │   ├── ConflictError                409
+    │   ├── ValidationError              422
+    │   ├── RateLimitedError             429
+    │   └── ServerError                  5xx
+    │       ├── InternalServerError      500
+    │       ├── BadGatewayError          502
+    │       └── ServiceUnavailableError  503
+    ├── TransportError (OSError)         no answer
+    │   ├── NotSentError                 nothing reached the service
+    │   └── OutcomeUnknownError          the service may have acted
+    ├── DecodeError                      an answer that cannot be read
+    ├── RateLimitWaitError               the limits would keep a request longer than `RateLimits.max_wait`
+    ├── DeadlineError (TimeoutError)     `Timeouts.deadline` is over
+    ├── EditConflictError                an edit met a newer version too often
+    ├── StateError                       the state cannot be opened, read or written
+    └── JobError                         something about a job; carries its token
+        ├── JobFailedError               the service reports a failure
+        ├── UnclearJobError              the service says nothing that can be understood
+        ├── JobDetachedError             the job was detached while something waited for it
+        ├── JobWaitTimeoutError (TimeoutError)   the wait is over, not the job
+        ├── LaunchUnknownError           a launch may or may not have been accepted
+        └── OutOfCreditsError            a launch was refused for want of credits
+
+Every error can be pickled and copied, so that process pools and task queues carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any]) -> CMSError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(fields)
+    return error
+
+
+class CMSError(Exception):
+    """Base class of all cmsapi errors."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+class ConfigError(CMSError, ValueError):
+    """Raised when a setting is missing or invalid. Nothing was sent."""
+
+
+class ArgumentError(CMSError, ValueError):
+    """Raised when an argument is invalid. Nothing was sent.
+
+    Attributes:
+        parameter: Name of the parameter.
+    """
+
+    def __init__(self, parameter: str, problem: str) -> None:
+        super().__init__(f"{parameter} {problem}")
+        self.parameter = parameter
+
+
+class ClientClosedError(CMSError, RuntimeError):
+    """Raised when a client is used after it was closed, or in another event loop than its own."""
+
+
+class APIError(CMSError):
+    """Raised when the service answers with an error (specification 7).
+
+    Attributes:
+        status: HTTP status code.
+        code: Machine-readable code, stable over versions; None if the body is not the service's error format.
+        message: The service's text for people. It may change; only for ``validation_error`` it names the field.
+        request_id: Identifier to give to support, if the service sent one.
+        retry_after: Seconds to wait before another attempt, if the service asked for it.
+        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        headers: Response headers with names in lower case.
+        body: At most the first 2,000 characters of the body.
+    """
+
+    def __init__(
+        self,
+        summary: str,
+        *,
+        status: int,
+        code: str | None = None,
+        message: str = "",
+        retry_after: float | None = None,
+        operation: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: str = "",
+    ) -> None:
+        super().__init__(summary)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.retry_after = retry_after
+        self.operation = operation
+        self.headers = dict(headers or {})
+        self.body = body
+
+    @property
+    def request_id(self) -> str | None:
+        """The identifier that support asks for, from ``X-Request-Id``."""
+        return self.headers.get("x-request-id")
+
+    @property
+    def field(self) -> str | None:
+        """The failing field of a ``validation_error``, which its message names (specification 7); else None."""
+        if self.code != "validation_error":
+            return None
+        for quote in ("'", '"', "`"):
+            parts = self.message.split(quote, 2)
+            if len(parts) == 3:
+                return parts[1]
+        first = self.message.replace(":", " ").split()
+        return first[0] if first else None
+
+
+class BadRequestError(APIError):
+    """Raised for 400: the request is malformed."""
+
+
+class UnauthorizedError(APIError):
+    """Raised for 401: the key is missing, malformed, invalid or revoked (specification 5.5)."""
+
+
+class ForbiddenError(APIError):
+    """Raised for 403: the key's user lacks the permission (specification 5.6)."""
+
+
+class NotFoundError(APIError):
+    """Raised for 404: the resource does not exist, or is not visible to this key (specification 5.7)."""
+
+
+class ConflictError(APIError):
+    """Raised for 409: the request conflicts with the current state, for example a stale ``version``."""
+
+
+class ValidationError(APIError):
+    """Raised for 422: the body does not fit the schema; ``field`` names what failed."""
+
+
+class RateLimitedError(APIError):
+    """Raised for 429: a limit of the key is exceeded; ``retry_after`` says for how many seconds."""
+
+
+class ServerError(APIError):
+    """Raised for a status of 500 or more."""
+
+
+class InternalServerError(ServerError):
+    """Raised for 500."""
+
+
+class BadGatewayError(ServerError):
+    """Raised for 502."""
+
+
+class ServiceUnavailableError(ServerError):
+    """Raised for 503."""
+
+
+BY_STATUS: Mapping[int, type[APIError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    422: ValidationError,
+    429: RateLimitedError,
+    500: InternalServerError,
+    502: BadGatewayError,
+    503: ServiceUnavailableError,
+}
+
+
+class TransportError(CMSError, OSError):
+    """Raised when a request got no complete answer."""
+
+
+class NotSentError(TransportError):
+    """Raised when nothing of a request reached the service: no credit was spent and nothing changed."""
+
+
+class OutcomeUnknownError(TransportError):
+    """Raised when a request may have been carried out although its answer was lost."""
+
+
+class DecodeError(CMSError, ValueError):
+    """Raised when an answer cannot be read. The service has carried out the request.
+
+    Attributes:
+        path: JSON path of the value that does not fit, such as ``$.data[3].id``.
+        operation: Name of the operation in ``OPERATIONS``, None for `Client.request` and `from_dict`.
+    """
+
+    def __init__(self, problem: str, *, path: str = "$", operation: str | None = None) -> None:
+        super().__init__(problem)
+        self.path = path
+        self.operation = operation
+
+
+class RateLimitWaitError(CMSError):
+    """Raised at once when a request would wait longer than ``RateLimits.max_wait``. Nothing was sent.
+
+    Attributes:
+        retry_after: Seconds after which the request can probably be sent.
+    """
+
+    def __init__(self, problem: str, *, retry_after: float) -> None:
+        super().__init__(problem)
+        self.retry_after = retry_after
+
+
+class DeadlineError(CMSError, TimeoutError):
+    """Raised when ``Timeouts.deadline`` ends before a call with its waits and repeats.
+
+    Attributes:
+        sent: True if an attempt was under way or its outcome is unknown, so that the service may have acted.
+    """
+
+    def __init__(self, problem: str, *, sent: bool) -> None:
+        super().__init__(problem)
+        self.sent = sent
+
+
+class EditConflictError(CMSError):
+    """Raised when `contents.edit` met a newer version at each attempt. Nothing of the edit was stored.
+
+    Attributes:
+        attempts: Number of attempts.
+    """
+
+    def __init__(self, problem: str, *, attempts: int) -> None:
+        super().__init__(problem)
+        self.attempts = attempts
+
+
+class StateError(CMSError):
+    """Raised when the state cannot be opened, read or written."""
+
+
+class JobError(CMSError):
+    """Base class of errors about one job.
+
+    Attributes:
+        token: Token for `jobs.attach`, with which the job can be waited for again; None if there is no job.
+    """
+
+    def __init__(self, problem: str, *, token: str | None = None) -> None:
+        super().__init__(problem)
+        self.token = token
+
+
+class JobFailedError(JobError):
+    """Raised when the service reports that a job failed."""
+
+
+class UnclearJobError(JobError):
+    """Raised when the service's answers about a job cannot be understood for some time. The job may go on.
+
+    Attributes:
+        reason: What is unclear, such as an unlisted status.
+    """
+
+    def __init__(self, problem: str, *, reason: str, token: str | None = None) -> None:
+        super().__init__(problem, token=token)
+        self.reason = reason
+
+
+class JobDetachedError(JobError):
+    """Raised for those who wait for a job that is detached. The job goes on at the service."""
+
+
+class JobWaitTimeoutError(JobError, TimeoutError):
+    """Raised when a wait for a job ends before the job. The job goes on at the service."""
+
+
+class LaunchUnknownError(JobError):
+    """Raised when a launch may have been accepted, and a credit spent, although its answer was lost.
+
+    Attributes:
+        target: Identifier or keyword of what was launched.
+        attempts: Number of attempts.
+    """
+
+    def __init__(self, problem: str, *, target: str, attempts: int, token: str | None = None) -> None:
+        super().__init__(problem, token=token)
+        self.target = target
+        self.attempts = attempts
+
+
+class OutOfCreditsError(JobError):
+    """Raised when a launch would exceed ``max_credits``, or the service refuses it for want of credits."""

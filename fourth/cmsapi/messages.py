@@ -1,0 +1,78 @@
+"""Requests and responses as plain values, and the protocol of whatever exchanges them.
+
+Transports translate between these and a library, a sandbox or a handler function. They add nothing, repeat nothing and
+follow no redirect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+
+@frozen
+class Request:
+    """A request as it leaves.
+
+    Attributes:
+        method: HTTP method in capitals.
+        url: Absolute address with the query, percent-encoded.
+        headers: All headers that cmsapi sets, with the key; never shown.
+        body: JSON text, or None for a request without a body, which then carries no ``Content-Type`` either.
+        operation: Name of the operation in ``OPERATIONS``, or None for `Client.request`.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+    operation: str | None = None
+
+
+@frozen(slots=False)
+class Response:
+    """An answer as it came, whatever its status.
+
+    Attributes:
+        status: HTTP status code.
+        headers: Response headers with names in lower case.
+        body: The body, decompressed.
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def request_id(self) -> str | None:
+        """The identifier that support asks for, from ``X-Request-Id``; None if the service sent none."""
+        return self.headers.get("x-request-id")
+
+    def json(self) -> Any:
+        """Return the body parsed as JSON.
+
+        Raises:
+            ValueError: The body is not JSON.
+        """
+        return json.loads(self.body)
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Exchange of one request for one response.
+
+    ``send`` raises `NotSentError` when nothing of the request can have reached the service, and `OutcomeUnknownError`
+    when it may have. Any other exception is a programming error and is passed on. Time limits are the caller's:
+    ``send`` is cancelled when they end.
+    """
+
+    async def send(self, request: Request) -> Response:
+        """Send a request once and return its response."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
