@@ -1,0 +1,251 @@
+"""Settings of a client, checked when they are made, so that a mistake shows before anything is sent."""
+
+from __future__ import annotations
+
+import math
+import os
+import ssl as ssl_module
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from attrs import Attribute, field, frozen
+
+from cmsapi.errors import ConfigError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_OWN_HEADERS = frozenset({"authorization", "content-type", "content-length", "host", "transfer-encoding"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+def _seconds(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+def _check(instance: Any, attribute: Attribute[Any], accepted: bool, expected: str, value: object) -> None:
+    if not accepted:
+        raise ConfigError(f"{type(instance).__name__}({attribute.name}=) must be {expected}, got {value!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _positive(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    _check(instance, attribute, _is_number(value) and value > 0, "a number above 0, or a timedelta", value)
+
+
+def _optional_positive(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    if value is not None:
+        _positive(instance, attribute, value)
+
+
+def _optional_wait(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    accepted = value is None or (_is_number(value) and value >= 0)
+    _check(instance, attribute, accepted, "a number of seconds, a timedelta or None", value)
+
+
+def _count(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    accepted = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    _check(instance, attribute, accepted, "a whole number from 1 on", value)
+
+
+def _optional_count(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    accepted = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+    _check(instance, attribute, accepted, "a whole number from 0 on, or None", value)
+
+
+@frozen
+class RateLimits:
+    """Limits of the key, which the client keeps (specification 8).
+
+    Attributes:
+        per_second: Requests in any second.
+        per_hour: Requests in any hour.
+        reserve: Requests of the hour that polls leave to everything else; None for one in a hundred.
+        max_wait: Seconds that a request may wait for the limits; a longer wait is refused at once with
+            `RateLimitWaitError`. None waits as long as it takes.
+    """
+
+    per_second: int = field(default=20, validator=_count)
+    per_hour: int = field(default=1000, validator=_count)
+    reserve: int | None = field(default=None, validator=_optional_count)
+    max_wait: float | None = field(default=None, converter=_seconds, validator=_optional_wait)
+
+    @classmethod
+    def unlimited(cls) -> RateLimits:
+        """Return limits that hold nothing back, for a service that has none."""
+        return cls(per_second=10**9, per_hour=10**9)
+
+
+@frozen
+class RetryPolicy:
+    """How often, and after which waits, a request is repeated (specification 7).
+
+    The wait before attempt n + 1 is drawn evenly between half of and all of ``base * 2 ** (n - 1)`` seconds, at most
+    ``cap``; if the service names a time in ``Retry-After``, this comes on top of it.
+
+    Attributes:
+        max_attempts: Attempts of one call; 1 repeats nothing.
+        base: Seconds of the first wait.
+        cap: Seconds of the longest wait.
+        max_retry_after: Seconds of ``Retry-After`` beyond which the error is raised at once; None waits however long.
+    """
+
+    max_attempts: int = field(default=5, validator=_count)
+    base: float = field(default=0.5, converter=_seconds, validator=_positive)
+    cap: float = field(default=30.0, converter=_seconds, validator=_positive)
+    max_retry_after: float | None = field(default=None, converter=_seconds, validator=_optional_wait)
+
+
+@frozen
+class PollPolicy:
+    """When jobs are polled, and when a wait for one ends (specification 8, rule 5).
+
+    Attributes:
+        min_interval: Seconds between two polls of a job, at least.
+        max_interval: Seconds between two polls of a job as long as the hour holds them.
+        job_timeout: Seconds after which any wait for a job ends.
+        unclear_timeout: Seconds for which answers may be unclear before the wait ends with `UnclearJobError`.
+        outage_timeout: Seconds for which polls may fail before the last error ends the wait.
+        words: Further words of the service and what they mean: ``running``, ``review``, ``succeeded`` or ``failed``.
+    """
+
+    min_interval: float = field(default=5.0, converter=_seconds, validator=_positive)
+    max_interval: float = field(default=10.0, converter=_seconds, validator=_positive)
+    job_timeout: float = field(default=86_400.0, converter=_seconds, validator=_positive)
+    unclear_timeout: float = field(default=120.0, converter=_seconds, validator=_positive)
+    outage_timeout: float = field(default=3_600.0, converter=_seconds, validator=_positive)
+    words: Mapping[str, str] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.max_interval < self.min_interval:
+            raise ConfigError(f"PollPolicy(max_interval={self.max_interval}) is below min_interval={self.min_interval}")
+
+
+@frozen
+class LaunchPolicy:
+    """How launches treat what runs already, and lost answers.
+
+    Attributes:
+        dedupe: ``"join"`` returns the job that already runs for a target; ``"off"`` launches another one.
+        on_unknown: ``"raise"`` leaves a launch whose answer was lost to you; ``"repeat"`` launches once more, which may
+            pay twice.
+        max_credits: Credits that the launches of this client may cost in all; None for no bound.
+    """
+
+    dedupe: Literal["join", "off"] = "join"
+    on_unknown: Literal["raise", "repeat"] = "raise"
+    max_credits: int | None = field(default=None, validator=_optional_count)
+
+    def __attrs_post_init__(self) -> None:
+        if self.dedupe not in ("join", "off"):
+            raise ConfigError(f'LaunchPolicy(dedupe=) must be "join" or "off", got {self.dedupe!r}')
+        if self.on_unknown not in ("raise", "repeat"):
+            raise ConfigError(f'LaunchPolicy(on_unknown=) must be "raise" or "repeat", got {self.on_unknown!r}')
+
+
+@frozen
+class Timeouts:
+    """Time limits of one call.
+
+    Attributes:
+        request: Seconds from the sending of one attempt to its whole answer.
+        connect: Seconds until a connection stands; it ends before ``request`` does.
+        deadline: Seconds for a call with all its waits and attempts; None for no limit.
+    """
+
+    request: float = field(default=30.0, converter=_seconds, validator=_positive)
+    connect: float = field(default=10.0, converter=_seconds, validator=_positive)
+    deadline: float | None = field(default=None, converter=_seconds, validator=_optional_positive)
+
+
+def check_api_key(value: str | None) -> str:
+    """Return the API key, from the argument or ``CMSAPI_API_KEY``.
+
+    Raises:
+        ConfigError: The key is missing or cannot be one. The message never shows it.
+    """
+    key = os.environ.get("CMSAPI_API_KEY") if value is None else value
+    if not key:
+        raise ConfigError("no API key: pass Client(api_key=...) or set CMSAPI_API_KEY")
+    if not isinstance(key, str) or not key.startswith("sk_"):
+        raise ConfigError('api_key must begin with "sk_" (specification 5.2); nothing was sent')
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError("api_key has characters that no key has, such as spaces or line ends; nothing was sent")
+    return key
+
+
+def check_base_url(value: str | None, *, allow_http: bool) -> str:
+    """Return the base URL without a slash at its end, from the argument or ``CMSAPI_BASE_URL``.
+
+    Raises:
+        ConfigError: The URL is missing, malformed, or would carry the key in the clear.
+    """
+    url = os.environ.get("CMSAPI_BASE_URL") if value is None else value
+    if not url:
+        raise ConfigError("no address: pass Client(base_url=...) or set CMSAPI_BASE_URL, e.g. https://api.example.com")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except (ValueError, AttributeError, TypeError):
+        raise ConfigError("base_url is not a URL; it looks like https://api.example.com") from None
+    if parts.scheme not in ("http", "https") or not host or not url.isascii() or any(c.isspace() for c in url):
+        raise ConfigError("base_url must be an http(s) URL such as https://api.example.com")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ConfigError("base_url must have no user, query or fragment")
+    path = parts.path.rstrip("/")
+    if path.endswith("/v1"):
+        raise ConfigError("base_url ends before /v1: every path of the service already begins with it")
+    allow_http = allow_http or os.environ.get("CMSAPI_ALLOW_HTTP", "").lower() in _TRUE
+    if parts.scheme == "http" and host not in _LOOPBACK and not allow_http:
+        raise ConfigError("base_url would send the key unencrypted; use https, or pass Client(allow_http=True)")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the headers that a program adds to each request.
+
+    Raises:
+        ConfigError: A header is cmsapi's own or not text of one line.
+    """
+    checked: dict[str, str] = {}
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ConfigError("headers must map names to text")
+        if name.lower() in _OWN_HEADERS:
+            raise ConfigError(f"headers must leave {name} to cmsapi")
+        printable = value.isprintable() and name.isprintable() and name.isascii()
+        if not printable or not name or any(c in name for c in " :"):
+            raise ConfigError(f"headers: {name!r} or its value has characters that a header cannot carry")
+        checked[name] = value
+    return checked
+
+
+@frozen
+class Connect:
+    """How connections to the service are made.
+
+    Attributes:
+        session: A session of the caller, which stays the caller's to close; None for one of cmsapi's own.
+        proxy: URL of a proxy.
+        ssl: TLS context, for private authorities or client certificates.
+        trust_env: Take proxies from the environment.
+    """
+
+    session: aiohttp.ClientSession | None = field(default=None, eq=id)
+    proxy: str | None = field(default=None, repr=False)
+    ssl: ssl_module.SSLContext | None = field(default=None, eq=id)
+    trust_env: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.ssl is not None and not isinstance(self.ssl, ssl_module.SSLContext):
+            raise ConfigError("ssl must be an ssl.SSLContext; verification cannot be switched off by a flag")
+        if self.proxy is not None and not str(self.proxy).startswith(("http://", "https://")):
+            raise ConfigError("proxy must be a URL such as http://proxy.example.com:3128")
+        if self.session is not None and (self.ssl or self.proxy or self.trust_env):
+            raise ConfigError("session brings its own connections: leave out ssl, proxy and trust_env")

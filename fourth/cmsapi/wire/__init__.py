@@ -1,0 +1,1 @@
+"""The interface on the wire: operations, JSON, pages and arguments."""

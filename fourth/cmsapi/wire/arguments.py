@@ -1,0 +1,122 @@
+"""Check arguments before anything is sent, and write them as the service reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from cmsapi.errors import ArgumentError
+
+MAX_LIMIT = 100
+"""Items of a page, at most (specification 8)."""
+
+
+class Unset(Enum):
+    """The type of `UNSET`."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""Default of arguments for which None has a meaning of its own."""
+
+
+def identifier(parameter: str, value: object) -> str:
+    """Return an identifier percent-encoded as one segment of a path.
+
+    Raises:
+        ArgumentError: The value is no text, is empty, or would change the path.
+    """
+    if not isinstance(value, str):
+        hint = "; pass its id" if hasattr(value, "id") else ""
+        raise ArgumentError(parameter, f"must be an identifier (str), got {type(value).__name__}{hint}")
+    if value.isalnum() and value.isascii():
+        return value
+    if not value.strip() or value in (".", "..") or not value.isprintable():
+        raise ArgumentError(parameter, f"must be an identifier, got {value!r}")
+    return quote(value, safe="")
+
+
+def check_text(parameter: str, value: object, minimum: int = 1, maximum: int | None = None) -> str:
+    """Return a text whose length in characters is within bounds.
+
+    Raises:
+        ArgumentError: The value is no text, too short or too long.
+    """
+    if not isinstance(value, str):
+        raise ArgumentError(parameter, f"must be text (str), got {type(value).__name__}")
+    if len(value) < minimum or (maximum is not None and len(value) > maximum):
+        most = f" and at most {maximum}" if maximum is not None else ""
+        raise ArgumentError(parameter, f"must have at least {minimum}{most} characters, got {len(value)}")
+    return value
+
+
+def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
+    """Return a word of a list.
+
+    Raises:
+        ArgumentError: The word is not in the list.
+    """
+    listed = [str(word) for word in words]
+    if value not in listed:
+        raise ArgumentError(parameter, f"must be one of {', '.join(listed)}, got {value!r}")
+    return str(value)
+
+
+def check_number(parameter: str, value: object, minimum: int, maximum: int | None = None) -> int:
+    """Return a whole number within bounds.
+
+    Raises:
+        ArgumentError: The value is no whole number or out of bounds.
+    """
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < minimum or (maximum is not None and value > maximum):  # type: ignore[operator]  # whole
+        most = f" to {maximum}" if maximum is not None else " on"
+        raise ArgumentError(parameter, f"must be a whole number from {minimum}{most}, got {value!r}")
+    return value  # type: ignore[return-value]  # whole
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Return the fields of a body that were given: neither None nor `UNSET`."""
+    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
+
+
+def timestamp(value: datetime) -> str:
+    """Return a time as ISO 8601 in UTC (specification 1, convention 6); one without a zone is taken as UTC."""
+    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return aware.isoformat().replace("+00:00", "Z")
+
+
+def query(params: Mapping[str, Any] | None) -> str:
+    """Return query parameters with a question mark before them; those that are None are left out.
+
+    A list of several values is written as ``name[]=a&name[]=b``.
+    """
+    pairs: list[tuple[str, str]] = []
+    for name, value in (params or {}).items():
+        if isinstance(value, list | tuple | set | frozenset):
+            pairs += [(f"{name}[]", _plain(name, each)) for each in value]
+        elif value is not None:
+            pairs.append((name, _plain(name, value)))
+    if not pairs:
+        return ""
+    try:
+        return "?" + urlencode(pairs, quote_via=quote)
+    except UnicodeEncodeError:
+        raise ArgumentError("params", "have characters that cannot be sent") from None
+
+
+def _plain(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ArgumentError(name, f"must be text, a number, a time or a list of these, got {type(value).__name__}")

@@ -1,0 +1,115 @@
+"""Lists: one page, and an iteration over all of them.
+
+A list is read as a page with ``pagination``, as ``{data}`` without it, or as a bare list (specification 1, conventions
+3 and 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from typing import Any, Generic, TypeVar
+
+from attrs import frozen
+
+from cmsapi.models.base import Model
+
+T = TypeVar("T")
+
+
+@frozen(kw_only=True, slots=False)
+class Pagination(Model):
+    """Where a page stands in its list.
+
+    Attributes:
+        total: Items of the whole list.
+        page: Number of the page, from 1.
+        limit: Items of a page, at most.
+        has_more: Whether another page follows.
+    """
+
+    total: int | None = None
+    page: int | None = None
+    limit: int | None = None
+    has_more: bool | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class Page(Model, Generic[T]):
+    """One page of a list; a sequence of its items.
+
+    Attributes:
+        data: The items.
+        pagination: Where the page stands; None for a list that comes whole.
+    """
+
+    data: tuple[T, ...]
+    pagination: Pagination | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """True if the service says that another page follows."""
+        return self.pagination is not None and bool(self.pagination.has_more)
+
+    @property
+    def total(self) -> int | None:
+        """Items of the whole list; None if the service does not say."""
+        return self.pagination.total if self.pagination is not None else len(self.data)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> T:
+        return self.data[index]
+
+
+class Pages(AsyncIterator[Page[T]]):
+    """The pages of a list, one after the other. A cancelled ``anext`` loses none: the next one asks again."""
+
+    def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int) -> None:
+        self._fetch = fetch
+        self._next: int | None = page
+
+    async def __anext__(self) -> Page[T]:
+        if self._next is None:
+            raise StopAsyncIteration
+        number = self._next
+        page = await self._fetch(number)
+        # An empty page ends a list whatever it says of more, or a mistaken service would never let it end.
+        self._next = number + 1 if page.has_more and page.data else None
+        return page
+
+
+class _Items(AsyncIterator[T]):
+    def __init__(self, pages: Pages[T]) -> None:
+        self._pages = pages
+        self._items: Iterator[T] = iter(())
+
+    async def __anext__(self) -> T:
+        while True:
+            for item in self._items:
+                return item
+            self._items = iter(await self._pages.__anext__())
+
+
+class Paginator(Generic[T]):
+    """A list of the service. ``async for`` yields its items, ``await`` returns its first page, `pages` yields pages.
+
+    Each page costs one request.
+    """
+
+    def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int = 1) -> None:
+        self._fetch = fetch
+        self._page = page
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return _Items(self.pages())
+
+    def __await__(self) -> Generator[Any, None, Page[T]]:
+        return self._fetch(self._page).__await__()
+
+    def pages(self) -> Pages[T]:
+        """Return an iterator over the pages."""
+        return Pages(self._fetch, self._page)
