@@ -1,0 +1,1 @@
+"""Both rate limits of the key, kept on this side."""

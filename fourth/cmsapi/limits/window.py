@@ -1,0 +1,63 @@
+"""A sliding window that holds at the service, whatever the latency.
+
+A bucket whose tokens drip back at a steady rate lets almost twice its size into one window. Here a token is out from
+before the first byte of a request may leave until one window after its answer. The service counts a request somewhere
+between these two moments, so two requests that it counts within one window have both tokens out at once: never more
+than the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+
+class Window:
+    """At most ``limit`` requests in any ``seconds``. Times are those of the event loop.
+
+    Attributes:
+        limit: Requests in a window.
+        seconds: Length of the window.
+        in_flight: Requests without an answer.
+    """
+
+    def __init__(self, limit: int, seconds: float) -> None:
+        self.limit = limit
+        self.seconds = seconds
+        self.in_flight = 0
+        self._returns: deque[float] = deque()  # when the tokens of answered requests are back, ascending
+
+    def free(self, now: float) -> int:
+        """Return the number of tokens that are not out."""
+        returns = self._returns
+        while returns and returns[0] <= now:
+            returns.popleft()
+        return self.limit - self.in_flight - len(returns)
+
+    def take(self) -> None:
+        """Take a token for a request that is about to leave."""
+        self.in_flight += 1
+
+    def answered(self, now: float) -> None:
+        """Account for an answer, or for giving up on one: the token is back a window later."""
+        self.in_flight -= 1
+        self._returns.append(now + self.seconds)
+
+    def not_sent(self) -> None:
+        """Return a token at once, of a request that certainly did not leave."""
+        self.in_flight -= 1
+
+    def out(self, now: float) -> int:
+        """Return the number of tokens that are out."""
+        return self.limit - self.free(now)
+
+    def free_at(self, count: int, now: float) -> float:
+        """Return the earliest time at which a number of tokens can be free; infinity while answers decide that."""
+        missing = count - self.free(now)
+        if missing <= 0:
+            return now
+        return self._returns[missing - 1] if missing <= len(self._returns) else math.inf
+
+    def returning(self, until: float) -> int:
+        """Return how many tokens are back by a time, besides those that are free."""
+        return sum(1 for at in self._returns if at <= until)

@@ -1,0 +1,134 @@
+"""Events, the hooks that get them, and the log.
+
+A hook is a function of one event. It runs in the middle of what it observes, so it must return quickly. An exception
+of a hook is logged and changes nothing; only exceptions that are meant to end a program (`BaseException`) pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from attrs import frozen
+
+logger = logging.getLogger("cmsapi")
+logger.addHandler(logging.NullHandler())
+
+
+@frozen
+class Event:
+    """Base class of the events."""
+
+    level = logging.DEBUG
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+@frozen
+class RequestFinished(Event):
+    """An attempt got an answer, or none.
+
+    Attributes:
+        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        method: HTTP method.
+        path: Path without the query.
+        attempt: Number of the attempt, from 1.
+        seconds: Seconds from sending to the answer.
+        waited: Seconds for which the limits held the request back before.
+        status: HTTP status; None without an answer.
+        request_id: Identifier to give to support, if the service sent one.
+        error: Name of the error's class if there was no answer.
+    """
+
+    operation: str | None
+    method: str
+    path: str
+    attempt: int
+    seconds: float
+    waited: float
+    status: int | None = None
+    request_id: str | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        outcome = self.error if self.status is None else str(self.status)
+        waited = f", waited {self.waited:.1f} s" if self.waited else ""
+        return f"{self.method} {self.path}: {outcome} in {self.seconds:.3f} s (attempt {self.attempt}{waited})"
+
+
+@frozen
+class RetryScheduled(Event):
+    """A request is going to be repeated.
+
+    Attributes:
+        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        attempt: Number of the attempt that failed, from 1.
+        seconds: Seconds until the next attempt.
+        reason: What failed.
+    """
+
+    level = logging.INFO
+
+    operation: str | None
+    attempt: int
+    seconds: float
+    reason: str
+
+    def __str__(self) -> str:
+        name = self.operation or "request"
+        return f"{name}: attempt {self.attempt} failed ({self.reason}), next in {self.seconds:.1f} s"
+
+
+@frozen
+class RateLimitPaused(Event):
+    """Requests wait for the hourly limit, or after a 429.
+
+    Attributes:
+        seconds: Seconds until the next request may leave.
+        reason: Why.
+    """
+
+    level = logging.INFO
+
+    seconds: float
+    reason: str
+
+    def __str__(self) -> str:
+        return f"requests wait for {self.seconds:.0f} s: {self.reason}"
+
+
+Hook: TypeAlias = Callable[[Event], None]
+
+
+class Emitter:
+    """Pass events to the log and to hooks."""
+
+    def __init__(self, hooks: Sequence[Hook] = ()) -> None:
+        self._hooks = tuple(hooks)
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Return True if an event of a kind would be seen by anything."""
+        return bool(self._hooks) or logger.isEnabledFor(kind.level)
+
+    def __call__(self, event: Event) -> None:
+        """Pass on an event."""
+        if logger.isEnabledFor(event.level):
+            logger.log(event.level, "%s", event)
+        for hook in self._hooks:
+            try:
+                hook(event)
+            except Exception:
+                logger.exception("a hook failed for %s", type(event).__name__)
+
+
+def log_to_stderr() -> None:
+    """Write the log to stderr if ``CMSAPI_LOG`` names a level, such as ``info`` or ``debug``."""
+    level = logging.getLevelNamesMapping().get(os.environ.get("CMSAPI_LOG", "").upper())
+    if level is not None and not any(isinstance(handler, logging.StreamHandler) for handler in logger.handlers):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(level)
