@@ -1,0 +1,1 @@
+"""One request to the service: messages, the aiohttp transport, and the loop that repeats requests."""

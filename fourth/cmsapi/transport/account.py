@@ -1,0 +1,69 @@
+"""What clients of one event loop with the same address and key have in common: limiter and connections.
+
+People make a client for each web request. The limits are the key's, so such clients must share one count, also one
+after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from weakref import WeakKeyDictionary
+
+from cmsapi.config import RateLimits
+from cmsapi.errors import ConfigError
+from cmsapi.limits.limiter import Limiter
+from cmsapi.messages import Transport
+
+
+class Account:
+    """Limiter and connections of one key in one event loop.
+
+    Attributes:
+        limiter: Both limits.
+        transport: The connections.
+    """
+
+    def __init__(self, limits: RateLimits, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:
+        self.limits = limits
+        self.limiter = limiter
+        self.transport: Transport
+        self._make_transport = make_transport
+        self._clients = 0
+
+    def join(self) -> None:
+        """Count one more client."""
+        if self._clients == 0:
+            self.transport = self._make_transport()
+        self._clients += 1
+
+    async def leave(self, *, close: bool) -> None:
+        """Count one client less; the last one closes connections that are cmsapi's. The count of requests stays."""
+        self._clients -= 1
+        if self._clients == 0 and close:
+            await self.transport.aclose()
+
+
+_ACCOUNTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Hashable, Hashable], Account]] = WeakKeyDictionary()
+
+
+def join_account(
+    key: Hashable, connect: Hashable, limits: RateLimits, make_transport: Callable[[], Transport]
+) -> Account:
+    """Return the account of the running event loop for a key and a way to connect, joined.
+
+    Accounts of one key share the limiter, however they connect.
+
+    Raises:
+        ConfigError: Another client of the same key keeps other limits.
+    """
+    accounts = _ACCOUNTS.setdefault(asyncio.get_running_loop(), {})
+    account = accounts.get((key, connect))
+    if account is None:
+        sibling = next((each for (other, _), each in accounts.items() if other == key), None)
+        limiter = sibling.limiter if sibling else Limiter(limits)
+        account = accounts[key, connect] = Account(sibling.limits if sibling else limits, limiter, make_transport)
+    if (account.limits.per_second, account.limits.per_hour) != (limits.per_second, limits.per_hour):
+        raise ConfigError(f"limits differ from {account.limits}, which another client of the same key keeps")
+    account.join()
+    return account

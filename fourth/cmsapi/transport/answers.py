@@ -1,0 +1,112 @@
+"""What an answer means: its error, its waits, and what it says of the limits (specification 7 and 8).
+
+Decisions go by ``error.code``, which is stable, where the body has the specification's form, and by the status
+otherwise. The message is for people.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from cmsapi.errors import BY_STATUS, APIError, ServerError
+from cmsapi.limits.limiter import RateHeaders
+from cmsapi.messages import Request, Response
+from cmsapi.wire.operations import Operation
+
+_SHOWN = 2000
+"""Characters of a body that an error keeps."""
+
+_BY_CODE = {
+    "bad_request": BY_STATUS[400],
+    "unauthorized": BY_STATUS[401],
+    "forbidden": BY_STATUS[403],
+    "not_found": BY_STATUS[404],
+    "conflict": BY_STATUS[409],
+    "validation_error": BY_STATUS[422],
+    "rate_limited": BY_STATUS[429],
+    "internal_error": BY_STATUS[500],
+    "bad_gateway": BY_STATUS[502],
+    "service_unavailable": BY_STATUS[503],
+}
+_RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
+# A proxy's statuses, and those of the specification without its body.
+_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})
+
+_ADVICE = {
+    401: "Check the key: it may be mistyped or revoked.",
+    403: "The key has the permissions of the user who created it.",
+    404: "It does not exist, or is not visible to this key.",
+    409: "Read the resource again, apply the change to what it is now, and repeat.",
+    429: "The key's limit of an hour or a second is used, here or by other programs.",
+}
+
+
+def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
+    """Return the error that an answer with a status of 300 or more means."""
+    code, message = _specified(response)
+    path = request.url.split("?", 1)[0].split("/", 3)[-1]
+    text = f"{response.status} {code or 'without an error code'}: {request.method} /{path}"
+    if message:
+        text += f" says {message!r}"
+    if response.status < 400:
+        text += ". The interface has no redirects, and none is followed: check base_url"
+    for addition in (_ADVICE.get(response.status, ""), operation.caveat if operation else ""):
+        text += f". {addition}".rstrip(".") if addition else ""
+    if request_id := response.request_id:
+        text += f" (request {request_id})"
+    default = ServerError if response.status >= 500 else APIError
+    kind = _BY_CODE.get(code or "") or BY_STATUS.get(response.status, default)
+    return kind(
+        text,
+        status=response.status,
+        code=code,
+        message=message,
+        retry_after=retry_after(response),
+        operation=request.operation,
+        headers=response.headers,
+        body=response.body[:_SHOWN].decode(errors="replace"),
+    )
+
+
+def is_temporary(error: APIError, *, repeatable: bool) -> bool:
+    """Return True if a request may be repeated after an error answer (specification 7, retry rules 1 and 2).
+
+    An answer without the specification's body comes from something in between, which does not know whether the service
+    has acted; only a 429 refuses for certain.
+    """
+    if error.code in _BY_CODE:
+        return error.code in _RETRIED_CODES
+    return error.status in _TEMPORARY_STATUSES and (repeatable or error.status == 429)
+
+
+def retry_after(response: Response) -> float | None:
+    """Return the seconds of ``Retry-After``; None if it is missing or no number of seconds."""
+    return _number(response.headers.get("retry-after"))
+
+
+def rate_headers(response: Response) -> RateHeaders | None:
+    """Return what an answer says of the hourly limit; None if it does not say it in the specification's form."""
+    remaining = response.headers.get("x-ratelimit-remaining")
+    if remaining is None or not remaining.isdecimal():
+        return None
+    return RateHeaders(int(remaining), _number(response.headers.get("x-ratelimit-reset")) or 0.0)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _specified(response: Response) -> tuple[str | None, str]:
+    """Return code and message of an error body in the specification's form, else None and an empty text."""
+    try:
+        error: Any = json.loads(response.body)["error"]
+        code, message = error["code"], error.get("message")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None, ""
+    return (code, message if isinstance(message, str) else "") if isinstance(code, str) and code else (None, "")

@@ -1,0 +1,161 @@
+"""The aiohttp transport: one request sent at most once, and failures sorted by whether anything can have arrived.
+
+aiohttp is imported with this module, which is loaded with the first client that needs it: it is most of the import
+time.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Awaitable, Callable
+from typing import Any
+from weakref import WeakSet
+
+import aiohttp
+from yarl import URL
+
+from cmsapi.config import Connect
+from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
+from cmsapi.messages import Request, Response
+
+_MAX_HEADER = 65_536
+"""Bytes of one header line that are read; aiohttp's 8,190 are fewer than some gateways send."""
+
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+
+
+class AiohttpTransport:
+    """Connections of one event loop, kept open between requests.
+
+    Args:
+        connect: Proxy, TLS and the caller's session.
+        connect_timeout: Seconds until a connection stands.
+    """
+
+    def __init__(self, connect: Connect, connect_timeout: float) -> None:
+        self._connect = connect
+        self._session = connect.session
+        self._closed = False
+        self._options: dict[str, Any] = {
+            "allow_redirects": False,
+            "raise_for_status": False,
+            "timeout": aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, connect=connect_timeout),
+            "middlewares": (_send_once,),
+        }
+        if connect.proxy:
+            self._options["proxy"] = connect.proxy
+        if connect.ssl is not None:
+            self._options["ssl"] = connect.ssl
+
+    async def send(self, request: Request) -> Response:
+        """Send a request once.
+
+        Raises:
+            NotSentError: No connection stood, so nothing was sent.
+            OutcomeUnknownError: The request may have arrived, and no whole answer came.
+        """
+        if self._closed or (self._session is not None and self._session.closed):
+            raise ClientClosedError("the connections are closed; nothing was sent")
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=_LookingConnector(limit=0),  # the limiter bounds what is under way
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=self._connect.trust_env,
+                max_line_size=_MAX_HEADER,
+                max_field_size=_MAX_HEADER,
+            )
+        # Without a body aiohttp would name a media type all the same, which servers that check it refuse with 415.
+        skipped = ("Content-Type",) if request.body is None else ()
+        failure: TransportError | ConfigError
+        try:
+            async with self._session.request(
+                request.method,
+                URL(request.url, encoded=True),
+                headers=request.headers,
+                data=request.body,
+                skip_auto_headers=skipped,
+                **self._options,
+            ) as answer:
+                headers = {name.lower(): value for name, value in answer.headers.items()}
+                return Response(answer.status, headers, await answer.read())
+        except (aiohttp.ClientError, _DroppedError, OSError) as error:
+            failure = self._failure(error)
+        except ValueError as error:
+            failure = ConfigError(f"aiohttp refuses the request; nothing was sent: {error}")  # a .netrc with trust_env
+        # Raised outside the handler: the exceptions of aiohttp hold the request's headers, and with them the key.
+        raise failure
+
+    async def aclose(self) -> None:
+        """Close the connections, unless the session is the caller's."""
+        self._closed = True
+        if self._session is not None and self._connect.session is None:
+            await self._session.close()
+
+    def _failure(self, error: Exception) -> TransportError:
+        # By type: aiohttp calls a garbage status line a status of 400.
+        reason = _reason(error)
+        if isinstance(error, _NOT_CONNECTED):
+            return NotSentError(f"no connection: {reason}; nothing was sent{self._proxy_hint()}")
+        return OutcomeUnknownError(f"no whole answer: {reason}; the service may have carried out the request")
+
+    def _proxy_hint(self) -> str:
+        if self._connect.proxy or self._connect.trust_env or self._connect.session is not None:
+            return ""
+        from urllib.request import getproxies_environment
+
+        names = ", ".join(f"{name.upper()}_PROXY" for name in getproxies_environment() if name != "no")
+        return f". {names} is set and not used; pass trust_env=True to use it" if names else ""
+
+
+class _DroppedError(Exception):
+    """Raised in place of aiohttp's errors of dropped connections, for which it would send the request a second time."""
+
+
+async def _send_once(
+    request: aiohttp.ClientRequest, handler: Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
+) -> aiohttp.ClientResponse:
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _DroppedError(_reason(error)) from None
+
+
+class _LookingConnector(aiohttp.TCPConnector):
+    """Look at a pooled connection before it is used.
+
+    A server that has hung up is noticed by the event loop only when it turns. After a long computation a request would
+    go into a dead connection, and its outcome would be unknown. A readable idle connection is a dead one.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._used: WeakSet[object] = WeakSet()
+
+    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ASYNC109  the signature is aiohttp's
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol not in self._used:
+                self._used.add(connection.protocol)
+                return connection
+            if not _is_readable(connection.transport):
+                return connection
+            connection.close()
+
+
+def _is_readable(transport: Any) -> bool:
+    socket = transport and transport.get_extra_info("socket")
+    if not socket or socket.fileno() < 0:
+        return True
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([socket], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{type(error).__name__}: {error.message}"  # its text has the URL, its arguments the headers
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

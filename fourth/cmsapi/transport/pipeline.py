@@ -1,0 +1,246 @@
+"""One call: build the request, wait for the limits, send it, repeat it where that is safe, read the answer.
+
+What may be repeated (specification 7, retry rules):
+
+* Nothing arrived (`NotSentError`): any request.
+* An error answer in the specification's form with 429, 500, 502 or 503: any request.
+* A lost answer, or an answer of something in between: only what has the same effect when done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from types import NoneType
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from cmsapi.config import RetryPolicy, Timeouts
+from cmsapi.errors import APIError, CMSError, DeadlineError, NotSentError, OutcomeUnknownError
+from cmsapi.limits.limiter import Permit, Priority
+from cmsapi.messages import Request, Response
+from cmsapi.models.base import Model
+from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
+from cmsapi.transport.account import Account
+from cmsapi.transport.answers import error_of, is_temporary, rate_headers, retry_after
+from cmsapi.wire.arguments import MAX_LIMIT, check_number, query
+from cmsapi.wire.converter import dump, parse, structure
+from cmsapi.wire.operations import Operation, OperationTable, Repeat
+from cmsapi.wire.paging import Page, Paginator
+
+T = TypeVar("T")
+
+
+@frozen
+class Pipeline:
+    """All that calls of one client have in common.
+
+    Attributes:
+        base_url: Address of the service.
+        headers: Headers of each request, with the key.
+        operations: The table of operations.
+        retry: When requests are repeated.
+        timeouts: Time limits of calls.
+        max_wait: Seconds that a request may wait for the limits.
+        emit: What events go to.
+        account: Return limiter and connections of the running event loop.
+    """
+
+    base_url: str
+    headers: Mapping[str, str]
+    operations: OperationTable
+    retry: RetryPolicy
+    timeouts: Timeouts
+    max_wait: float | None
+    emit: Emitter
+    account: Callable[[], Account]
+
+    async def call(
+        self,
+        name: str,
+        shape: type[T],
+        *ids: object,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        priority: Priority = Priority.CALL,
+    ) -> T:
+        """Carry out an operation and return its answer as a model.
+
+        Args:
+            name: Name of the operation.
+            shape: Class of the answer; `NoneType` for an answer that is not read.
+            ids: Identifiers in the order of the path.
+            params: Query parameters; those that are None are left out.
+            json: Body.
+            priority: Who goes first when requests wait for the limits.
+        """
+        operation = self.operations[name]
+        request = self.build(operation, ids, params, json)
+        response = await self.send(request, operation, priority)
+        return read(response, shape, name)
+
+    def list(
+        self,
+        name: str,
+        item: type[T],
+        *ids: object,
+        params: Mapping[str, Any] | None = None,
+        page: int = 1,
+        limit: int = MAX_LIMIT,
+    ) -> Paginator[T]:
+        """Return a list of the service; each of its pages costs one request.
+
+        Raises:
+            ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
+        """
+        check_number("page", page, 1)
+        check_number("limit", limit, 1, MAX_LIMIT)
+        self.operations[name].fill(ids)  # refuses identifiers now, where they were passed
+
+        def fetch(number: int) -> Awaitable[Page[T]]:
+            numbered = {**(params or {}), "page": number, "limit": limit}
+            return self.call(name, Page[item], *ids, params=numbered)  # type: ignore[valid-type]  # a type at run time
+
+        return Paginator(fetch, page)
+
+    def build(
+        self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None, json: Any
+    ) -> Request:
+        """Return the request of an operation.
+
+        Raises:
+            ArgumentError: An identifier, a parameter or the body cannot be sent.
+        """
+        url = self.base_url + operation.fill(ids) + (query(params) if params else "")
+        if json is None:
+            return Request(operation.method, url, self.headers, None, operation.name)
+        headers = {**self.headers, "Content-Type": "application/json"}
+        return Request(operation.method, url, headers, dump(json), operation.name)
+
+    async def send(
+        self,
+        request: Request,
+        operation: Operation | None,
+        priority: Priority = Priority.CALL,
+        retry: RetryPolicy | None = None,
+    ) -> Response:
+        """Send a request, repeat it where that is safe, and return the successful answer.
+
+        Raises:
+            APIError: The service refused it.
+            TransportError: There was no answer.
+            DeadlineError: `Timeouts.deadline` was over first.
+            RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
+        """
+        retry = retry or self.retry
+        repeatable = operation.repeat is Repeat.ALWAYS if operation else request.method == "GET"
+        limiter = self.account().limiter
+        loop = asyncio.get_running_loop()
+        deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
+        permit, attempt = limiter.acquire(priority, self.max_wait), 1
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    failure: CMSError
+                    try:
+                        response = await self.attempt(request, permit, attempt)
+                    except NotSentError as error:
+                        failure, again, floor = error, True, 0.0
+                    except OutcomeUnknownError as error:
+                        failure, again, floor = error, repeatable, 0.0
+                    else:
+                        if response.status < 300:
+                            return response
+                        refusal = error_of(response, request, operation)
+                        again, floor = is_temporary(refusal, repeatable=repeatable), refusal.retry_after or 0.0
+                        failure = refusal
+                    delay = floor + min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1)  # noqa: S311
+                    patient = retry.max_retry_after is None or floor <= retry.max_retry_after
+                    in_time = deadline is None or loop.time() + delay < deadline
+                    if not again or not patient or not in_time or attempt >= retry.max_attempts:
+                        raise failure
+                    self.emit(RetryScheduled(request.operation, attempt, delay, _brief(failure)))
+                    permit, attempt = limiter.acquire(priority, self.max_wait), attempt + 1
+                    await asyncio.sleep(delay)
+        except TimeoutError as error:
+            if isinstance(error, CMSError):
+                raise
+            sent = permit.began is not None
+            name, seconds = request.operation or request.method, self.timeouts.deadline
+            consequence = "the service may have carried it out" if sent else "this attempt was not sent"
+            raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
+
+    async def attempt(self, request: Request, permit: Permit, number: int = 1) -> Response:
+        """Send a request once, within the limits, and return the answer, whatever its status.
+
+        Raises:
+            NotSentError: Nothing arrived.
+            OutcomeUnknownError: It may have arrived, and there was no answer in time.
+        """
+        response: Response | None = None
+        lost: str | None = None
+        async with permit:
+            try:
+                async with asyncio.timeout(self.timeouts.request):
+                    response = await self.account().transport.send(request)
+            except NotSentError as error:
+                permit.not_sent()
+                lost = type(error).__name__
+                raise
+            except TimeoutError as error:
+                lost = type(error).__name__
+                seconds = self.timeouts.request
+                problem = f"no answer within {seconds:g} s; the service may have carried out the request"
+                raise OutcomeUnknownError(problem) from None
+            except BaseException as error:
+                lost = type(error).__name__
+                raise
+            else:
+                pause = retry_after(response) if response.status == 429 else None
+                permit.answered(rate_headers(response), success=response.status < 300, retry_after=pause)
+                return response
+            finally:
+                if self.emit.wants(RequestFinished):
+                    self.emit(_finished(request, permit, number, response, lost))
+
+
+def read(response: Response, shape: type[T], operation: str | None = None) -> T:
+    """Return the body of an answer as a model that knows its answer; None if there is nothing to read.
+
+    Raises:
+        DecodeError: The body does not fit.
+    """
+    if shape is NoneType:
+        return None  # type: ignore[return-value]  # T is None
+    data = parse(response.body, operation)
+    if data.__class__ is list:
+        data = {"data": data}  # a list without an envelope
+    model = structure(data, shape, operation)
+    if isinstance(model, Model):
+        model.__dict__["response"] = response
+    return model
+
+
+def _finished(
+    request: Request, permit: Permit, number: int, response: Response | None, lost: str | None
+) -> RequestFinished:
+    began = permit.began or 0.0
+    return RequestFinished(
+        operation=request.operation,
+        method=request.method,
+        path="/" + request.url.split("?", 1)[0].split("/", 3)[-1],
+        attempt=number,
+        seconds=asyncio.get_running_loop().time() - began,
+        waited=permit.waited,
+        status=response.status if response else None,
+        request_id=response.request_id if response else None,
+        error=lost,
+    )
+
+
+def _brief(failure: CMSError) -> str:
+    if isinstance(failure, APIError):
+        return f"{failure.status} {failure.code or ''}".strip()
+    return type(failure).__name__
