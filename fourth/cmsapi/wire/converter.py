@@ -1,14 +1,11 @@
 """JSON to models and back; the only module that uses cattrs.
 
 cattrs coerces by default (None becomes ``'None'``, 3.7 becomes 3). Here each primitive is taken only as its own JSON
-type, keys without a field go into ``extra``, and whatever cannot be read is a `DecodeError` with the JSON path of the
-value. Models are read with the quick hooks of cattrs first; the hooks that keep track of the path run only after a
-failure.
+type, keys without a field go into ``extra``, and what cannot be read is a `DecodeError` with the path of the value.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -40,22 +37,23 @@ def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
 
 def to_dict(model: Any) -> Any:
     """Return a model as a JSON object with the names of the wire, ``extra`` included; lists of models likewise."""
-    return _converter(False).unstructure(model)
+    return _converter().unstructure(model)
 
 
 def register(converter: Converter) -> None:
     """Add the hooks for cmsapi's models to a cattrs converter of your own."""
-    detailed = converter.detailed_validation
-    converter.register_structure_hook(str, _exactly(str, "text"))
-    converter.register_structure_hook(bool, _exactly(bool, "true or false"))
-    converter.register_structure_hook(int, _exactly(int, "a whole number"))
+    for kind, name in ((str, "text"), (bool, "true or false"), (int, "a whole number")):
+        converter.register_structure_hook(kind, _exactly(kind, name))
     converter.register_structure_hook(float, _number)
-    converter.register_structure_hook_func(_is_time, _time)
-    converter.register_unstructure_hook_func(_is_time, timestamp)
-    converter.register_structure_hook_func(_is_open_enum, lambda value, cls: cls(_text(value, cls)))
-    converter.register_structure_hook_factory(_is_list, lambda cls: _list_hook(converter, cls))
+    # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
+    converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
+    converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
+    converter.register_structure_hook_func(
+        lambda cls: _is_subclass(cls, OpenEnum), lambda value, cls: cls(_text(value, cls))
+    )
+    converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
     converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
-    converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls, detailed))
+    converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))
     converter.register_unstructure_hook_factory(_is_model, lambda cls: _model_unhook(converter, cls))
 
 
@@ -63,16 +61,14 @@ def parse(body: bytes, operation: str | None = None) -> Any:
     """Parse a body as strict JSON.
 
     Raises:
-        DecodeError: The body is no JSON, or JSON that Python would take and others would not.
+        DecodeError: The body is no JSON, or JSON that only Python would take.
     """
     try:
         return json.loads(body, parse_constant=_refuse_constant)
     except RecursionError:
         problem = "the answer is nested too deeply"
-    except UnicodeDecodeError:
-        problem = "the answer is not UTF-8"
-    except ValueError as error:
-        problem = f"the answer is not JSON ({error})" if body.strip() else "the answer is empty"
+    except ValueError as error:  # no JSON, no UTF-8, a number of thousands of digits
+        problem = f"the answer is not JSON: {error}" if body.strip() else "the answer is empty"
     raise DecodeError(problem, operation=operation)
 
 
@@ -82,13 +78,11 @@ def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
     Raises:
         DecodeError: A value does not fit; ``path`` names the first one.
     """
-    with contextlib.suppress(Exception):  # whatever it is, the detailed hooks meet it again, and know where
-        return _converter(False).structure(data, shape)
     try:
-        return _converter(True).structure(data, shape)
+        return _converter().structure(data, shape)
     except Exception as error:  # any error of reading is a DecodeError
-        path, cause = _locate(error)
-    raise DecodeError(f"{path}: {cause}", path=path, operation=operation)
+        path, problem = _locate(error)
+    raise DecodeError(f"{path}: {problem}", path=path, operation=operation)
 
 
 def dump(body: Any) -> bytes:
@@ -103,17 +97,17 @@ def dump(body: Any) -> bytes:
         raise ArgumentError("json", f"cannot be written as JSON: {error}") from None
 
 
-@cache
-def _converter(detailed: bool) -> Converter:
-    converter = Converter(detailed_validation=detailed)
-    register(converter)
-    return converter
-
-
 def camel(name: str) -> str:
     """Return the wire's name of a field: ``parent_folder_id`` is ``parentFolderId``."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+@cache
+def _converter() -> Converter:
+    converter = Converter()
+    register(converter)
+    return converter
 
 
 def _refuse_constant(name: str) -> None:
@@ -138,16 +132,9 @@ _text = _exactly(str, "text")
 
 
 def _number(value: Any, _: Any) -> float:
-    if value.__class__ is float and math.isfinite(value):
-        return value
-    if value.__class__ is int:
-        return float(value)  # an OverflowError is an error of reading, too
+    if value.__class__ in (int, float) and math.isfinite(value):
+        return float(value)
     raise TypeError(f"expected a number, got {_describe(value)}")
-
-
-# Tools that freeze the clock replace datetime by a subclass, so that types are compared by family.
-def _is_time(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, date)
 
 
 def _time(value: Any, cls: Any) -> datetime:
@@ -155,17 +142,20 @@ def _time(value: Any, cls: Any) -> datetime:
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
 
 
-def _is_open_enum(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, OpenEnum)
+def _is_subclass(cls: Any, kind: type) -> bool:
+    return isinstance(cls, type) and issubclass(cls, kind)
+
+
+def _is_tuple(cls: Any) -> bool:
+    return get_origin(cls) is tuple
 
 
 def _is_model(cls: Any) -> bool:
-    origin = get_origin(cls) or cls
-    return isinstance(origin, type) and issubclass(origin, Model)
+    return _is_subclass(get_origin(cls) or cls, Model)
 
 
-def _is_list(cls: Any) -> bool:
-    return get_origin(cls) is tuple
+def _is_optional(cls: Any) -> bool:
+    return get_origin(cls) in (Union, UnionType) and len(get_args(cls)) == 2 and NoneType in get_args(cls)
 
 
 def _list_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
@@ -173,41 +163,33 @@ def _list_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
     hook = converter.get_structure_hook(items)
 
     def structure_list(value: Any, _: Any) -> Any:
-        if value.__class__ is not list:
-            raise TypeError(f"expected a list, got {_describe(value)}")
-        return tuple(hook(value, items))
+        if value.__class__ is list:
+            return tuple(hook(value, items))
+        raise TypeError(f"expected a list, got {_describe(value)}")
 
     return structure_list
-
-
-def _is_optional(cls: Any) -> bool:
-    arguments = get_args(cls)
-    return get_origin(cls) in (Union, UnionType) and len(arguments) == 2 and NoneType in arguments
 
 
 def _optional_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
     (some,) = (argument for argument in get_args(cls) if argument is not NoneType)
     hook = converter.get_structure_hook(some)
-    if some in (str, bool, int):  # most values: decided without another call
+    exact = some in (str, bool, int)  # most values: no further call
 
-        def structure_primitive(value: Any, _: Any) -> Any:
-            return value if value is None or value.__class__ is some else hook(value, some)
+    def structure_optional(value: Any, _: Any) -> Any:
+        return value if value is None or (exact and value.__class__ is some) else hook(value, some)
 
-        return structure_primitive
-    return lambda value, _: None if value is None else hook(value, some)
-
-
-def _own_fields(cls: Any) -> list[str]:
-    fields = attrs.fields_dict(get_origin(cls) or cls)
-    return [name for name in fields if name not in attrs.fields_dict(Model)]
+    return structure_optional
 
 
-def _model_hook(converter: Converter, cls: Any, detailed: bool) -> Callable[[Any, Any], Any]:
-    names: Any = {name: override(rename=camel(name)) for name in _own_fields(cls)}
-    hook = make_dict_structure_fn(
-        cls, converter, _cattrs_detailed_validation=detailed, extra=override(omit=True), **names
-    )
-    known = frozenset(camel(name) for name in names)
+def _wire_names(cls: Any) -> dict[str, str]:
+    inherited = attrs.fields_dict(Model)
+    return {name: camel(name) for name in attrs.fields_dict(get_origin(cls) or cls) if name not in inherited}
+
+
+def _model_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
+    names: dict[str, Any] = {name: override(rename=wire) for name, wire in _wire_names(cls).items()}
+    hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **names)
+    known = frozenset(_wire_names(cls).values())
 
     def structure_model(value: Any, _: Any) -> Any:
         if value.__class__ is not dict:
@@ -221,13 +203,10 @@ def _model_hook(converter: Converter, cls: Any, detailed: bool) -> Callable[[Any
 
 
 def _model_unhook(converter: Converter, cls: Any) -> Callable[[Any], dict[str, Any]]:
-    names: Any = {name: override(rename=camel(name)) for name in _own_fields(cls)}
-    hook = make_dict_unstructure_fn(cls, converter, extra=override(omit=True), response=override(omit=True), **names)
-
-    def unstructure_model(model: Any) -> dict[str, Any]:
-        return {**hook(model), **model.extra}
-
-    return unstructure_model
+    names: dict[str, Any] = {name: override(rename=wire) for name, wire in _wire_names(cls).items()}
+    names |= {name: override(omit=True) for name in ("extra", "response")}
+    hook = make_dict_unstructure_fn(cls, converter, **names)
+    return lambda model: {**hook(model), **model.extra}
 
 
 def _locate(error: BaseException, path: str = "$") -> tuple[str, str]:
@@ -239,6 +218,4 @@ def _locate(error: BaseException, path: str = "$") -> tuple[str, str]:
                 path += f".{camel(note.name)}"
             elif isinstance(note, IterableValidationNote):
                 path += f"[{note.index}]"
-    if isinstance(error, KeyError):
-        return f"{path}.{camel(str(error.args[0]))}" if not path.endswith(str(error.args[0])) else path, "is missing"
-    return path, str(error) or type(error).__name__
+    return path, "is missing" if isinstance(error, KeyError) else str(error) or type(error).__name__

@@ -30,13 +30,10 @@ class Provenance(Enum):
 
 
 class Repeat(Enum):
-    """What may be repeated after an attempt whose outcome is unknown.
+    """Whether an operation may be repeated after an attempt whose outcome is unknown."""
 
-    An error answer in the specification's form with a status that specification 7 retries is repeated in any case.
-    """
-
-    ALWAYS = "reads, and what has the same effect when done twice"
-    NEVER = "what might be done twice"
+    ALWAYS = "it reads, or has the same effect when done twice"
+    NEVER = "it might be done twice"
 
 
 @frozen
@@ -101,14 +98,6 @@ class OperationTable:
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._by_name.values())
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OperationTable) and self._by_name == other._by_name
-
-    __hash__ = None  # type: ignore[assignment]  # compared by value
 
     def override(self, **routes: str) -> OperationTable:
         """Return a table with other routes.

@@ -1,0 +1,287 @@
+"""The client: settings in, resources out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from ssl import SSLContext
+from typing import TYPE_CHECKING, Any, Self
+
+from attrs import evolve
+
+from cmsapi._version import __version__
+from cmsapi.config import (
+    Connect,
+    RateLimits,
+    RetryPolicy,
+    Timeouts,
+)
+from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
+from cmsapi.limits.limiter import RateLimitStatus
+from cmsapi.messages import Request, Response, Transport
+from cmsapi.models import User
+from cmsapi.observe.events import Emitter, Hook, log_to_stderr
+from cmsapi.resources.brand_voices import BrandVoices
+from cmsapi.resources.content_ideas import ContentIdeaSearches
+from cmsapi.resources.contents import Contents
+from cmsapi.resources.credit_usages import CreditUsages
+from cmsapi.resources.folders import Folders
+from cmsapi.resources.keywords import Keywords
+from cmsapi.resources.knowledge_documents import KnowledgeDocuments
+from cmsapi.resources.pages import Pages
+from cmsapi.resources.prompts import Prompts
+from cmsapi.resources.users import Users
+from cmsapi.resources.workspaces import Workspaces
+from cmsapi.transport.account import Account, join_account
+from cmsapi.transport.address import check_api_key, check_base_url, check_headers
+from cmsapi.transport.answers import error_of
+from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.arguments import query
+from cmsapi.wire.converter import dump
+from cmsapi.wire.operations import OPERATIONS, OperationTable
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})  # specification 8, rule 3
+
+
+class Client:
+    """A client of the Content Marketing Service API.
+
+    ``async with Client(...) as client`` closes it at the end; otherwise call `aclose`. A client belongs to the event
+    loop of its first call. Clients of one loop with the same address and key share the limits and the connections.
+
+    Args:
+        api_key: The key, beginning with ``sk_``; default ``CMSAPI_API_KEY``.
+        base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
+        limits: Limits of the key.
+        retry: When requests are repeated.
+        timeouts: Time limits of calls.
+        operations: Table of operations, for routes that the service has elsewhere.
+        transport: Exchange of requests, for tests; it stays yours to close.
+        session: An aiohttp session, which stays yours to close.
+        hooks: Functions that get each event.
+        headers: Headers to add to each request.
+        proxy: URL of a proxy.
+        ssl: TLS context, for private authorities or client certificates.
+        trust_env: Take proxies from the environment; makes each request several times as expensive.
+        allow_http: Allow an address that sends the key unencrypted; default ``CMSAPI_ALLOW_HTTP``.
+
+    Raises:
+        ConfigError: A setting is missing or invalid.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        *,
+        base_url: str | None = None,
+        limits: RateLimits | None = None,
+        retry: RetryPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        operations: OperationTable | None = None,
+        transport: Transport | None = None,
+        session: aiohttp.ClientSession | None = None,
+        hooks: Sequence[Hook] = (),
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        ssl: SSLContext | None = None,
+        trust_env: bool = False,
+        allow_http: bool = False,
+    ) -> None:
+        key = check_api_key(api_key)
+        address = check_base_url(base_url, allow_http=allow_http)
+        limits, timeouts = limits or RateLimits(), timeouts or Timeouts()
+        log_to_stderr()
+        connect = Connect(session, proxy, ssl, trust_env)
+        self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
+        own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json"}
+        self._use(
+            Pipeline(
+                base_url=address,
+                headers={**own, **check_headers(headers), "Authorization": f"Bearer {key}"},
+                operations=operations or OPERATIONS,
+                retry=retry or RetryPolicy(),
+                timeouts=timeouts,
+                max_wait=limits.max_wait,
+                emit=Emitter(hooks),
+                account=self._connection.account,
+            )
+        )
+
+    def _use(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self.brand_voices = BrandVoices(pipeline)
+        self.content_ideas = ContentIdeaSearches(pipeline)
+        self.contents = Contents(pipeline)
+        self.credit_usages = CreditUsages(pipeline)
+        self.folders = Folders(pipeline)
+        self.keywords = Keywords(pipeline)
+        self.knowledge_documents = KnowledgeDocuments(pipeline)
+        self.pages = Pages(pipeline)
+        self.prompts = Prompts(pipeline)
+        self.users = Users(pipeline)
+        self.workspaces = Workspaces(pipeline)
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._pipeline.base_url}>"
+
+    async def __aenter__(self) -> Self:
+        self._connection.account()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client and the copies that `with_options` made of it."""
+        await self._connection.aclose()
+
+    @property
+    def rate_limit(self) -> RateLimitStatus:
+        """How the hourly limit stands, as far as this client knows. Costs no request; needs a running event loop."""
+        return self._connection.account().limiter.status()
+
+    async def me(self) -> User:
+        """Return the user of the key, with the organization and its credits. Checks a key. Costs one request.
+
+        Specification 2.1 and 5.8.
+        """
+        return await self._pipeline.call("get_me", User)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        headers: Mapping[str, str] | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> Response:
+        """Send any request to the service and return its answer; for what cmsapi has no method for.
+
+        Costs one request. A lost answer is repeated for GET only; an error answer as for every other request.
+
+        Args:
+            method: HTTP method.
+            path: Path that begins with a slash, percent-encoded, e.g. ``/v1/me``.
+            params: Query parameters; a list is written as ``name[]=a&name[]=b``.
+            json: Body.
+            headers: Headers to add to this request.
+            retry: When this request is repeated.
+
+        Raises:
+            ArgumentError: The request cannot be sent.
+            APIError: The service refused it.
+            TransportError: There was no answer.
+        """
+        if not isinstance(path, str) or not path.startswith("/") or path.startswith("//") or not path.isascii():
+            raise ArgumentError("path", f"must begin with one slash and be percent-encoded, got {path!r}")
+        if any(c.isspace() for c in path) or "#" in path:
+            raise ArgumentError("path", f"must be percent-encoded and have no fragment, got {path!r}")
+        if not isinstance(method, str) or not method.isalpha() or not method.isascii():
+            raise ArgumentError("method", f"must be an HTTP method, got {method!r}")
+        pipeline = self._pipeline
+        own = {**pipeline.headers, **_checked_argument(headers)}
+        body = None
+        if json is not None:
+            own["Content-Type"], body = "application/json", dump(json)
+        request = Request(method.upper(), pipeline.base_url + path + query(params), own, body)
+        if path in _UNLIMITED:
+            return await self._request_unlimited(request)
+        return await pipeline.send(request, None, retry=retry)
+
+    async def _request_unlimited(self, request: Request) -> Response:
+        async with asyncio.timeout(self._pipeline.timeouts.request):
+            response = await self._connection.account().transport.send(request)
+        if response.status >= 300:
+            raise error_of(response, request, None)
+        return response
+
+    def with_options(
+        self,
+        *,
+        retry: RetryPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        max_wait: float | None = None,
+        operations: OperationTable | None = None,
+        hooks: Sequence[Hook] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a copy with other options that shares limits and connections; closing the client closes it, too.
+
+        Args:
+            retry: When requests are repeated.
+            timeouts: Time limits of calls; ``connect`` stays the client's.
+            max_wait: Seconds that a request may wait for the limits.
+            operations: Table of operations.
+            hooks: Functions that get each event, in place of the client's.
+            headers: Headers to add to those of the client.
+        """
+        changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "max_wait": max_wait, "operations": operations}
+        changes["emit"] = None if hooks is None else Emitter(hooks)
+        if headers is not None:
+            changes["headers"] = {**self._pipeline.headers, **check_headers(headers)}
+        copy = object.__new__(type(self))
+        copy._connection = self._connection
+        copy._use(evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None}))
+        return copy
+
+
+def _checked_argument(headers: Mapping[str, str] | None) -> dict[str, str]:
+    try:
+        return check_headers(headers)
+    except ConfigError as error:
+        raise ArgumentError("headers", str(error).removeprefix("headers ")) from None
+
+
+class _Connection:
+    """What a client and its copies share: the account of the event loop in which they are used."""
+
+    def __init__(
+        self,
+        address: str,
+        key: str,
+        limits: RateLimits,
+        transport: Transport | None,
+        connect: Connect,
+        connect_timeout: float,
+    ) -> None:
+        self._limits = limits
+        self._given = transport
+        self._connect = connect
+        self._connect_timeout = connect_timeout
+        self._key = (address, hashlib.sha256(key.encode()).digest(), id(transport) if transport else None)
+        self._account: Account | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+        if transport is None:
+            import cmsapi.transport.http  # noqa: F401  slow to import, so outside of the event loop where possible
+
+    def account(self) -> Account:
+        """Return the account of the running event loop; the first call of a client joins it."""
+        loop = asyncio.get_running_loop()
+        if self._account is not None and self._loop is loop and not self._closed:
+            return self._account
+        if self._closed:
+            raise ClientClosedError("the client is closed; nothing was sent")
+        if self._loop is not None and not self._loop.is_closed():
+            raise ClientClosedError("the client belongs to another event loop, which still runs; nothing was sent")
+        self._loop = loop
+        self._account = join_account(self._key, self._connect, self._limits, self._make_transport)
+        return self._account
+
+    async def aclose(self) -> None:
+        account, self._account, self._closed = self._account, None, True
+        if account is not None and self._loop is asyncio.get_running_loop():
+            await account.leave(close=self._given is None)
+
+    def _make_transport(self) -> Transport:
+        if self._given is not None:
+            return self._given
+        from cmsapi.transport.http import AiohttpTransport
+
+        return AiohttpTransport(self._connect, self._connect_timeout)
