@@ -10,7 +10,7 @@ from cmsapi.models.generation import Generation, GenerationSettings
 from cmsapi.models.keyword import Keyword, Prompt
 from cmsapi.models.knowledge_document import KnowledgeDocument
 from cmsapi.models.references import Reference, UserReference, WorkspaceReference
-from cmsapi.models.report import Report, ReportBrand, ReportSource, ScoreReport
+from cmsapi.models.report import PromptReport, Report, ReportBrand, ReportSource
 from cmsapi.models.user import Credits, Member, Organization, User
 from cmsapi.models.web_page import WebPage
 from cmsapi.models.workspace import Workspace
@@ -37,11 +37,11 @@ __all__ = [
     "OpenEnum",
     "Organization",
     "Prompt",
+    "PromptReport",
     "Reference",
     "Report",
     "ReportBrand",
     "ReportSource",
-    "ScoreReport",
     "UsageKeyword",
     "User",
     "UserReference",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import overload
 
-from attrs import field, frozen
+from attrs import frozen
 
 from cmsapi.models.base import Model
 
@@ -46,7 +46,7 @@ class ContentIdeas(Sequence[ContentIdea]):
     """
 
     search: ContentIdeaSearch
-    ideas: tuple[ContentIdea, ...] = field(converter=tuple)
+    ideas: tuple[ContentIdea, ...]
     complete: bool = True
 
     def __len__(self) -> int:

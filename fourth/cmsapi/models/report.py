@@ -33,10 +33,10 @@ class ReportBrand(Model):
 
 @frozen(kw_only=True, slots=False)
 class Report(Model):
-    """What one answer engine makes of a text.
+    """How well a text follows the recommendations of a keyword or a prompt.
 
     Attributes:
-        score: How well the text fits, 0.0 to 1.0; the ``content_score`` of a content goes to 100 instead.
+        score: 0.0 to 1.0; the ``content_score`` of a content is 0 to 100 instead.
         recommendations: What to improve, as the service sends it.
         preview: Preview of the answer, as the service sends it.
     """
@@ -49,11 +49,11 @@ class Report(Model):
 
 
 @frozen(kw_only=True, slots=False)
-class ScoreReport(Model):
-    """Reports by answer engine; engines without an attribute are in ``extra``.
+class PromptReport(Model):
+    """Reports of a prompt by answer engine; engines without an attribute are in ``extra``.
 
     Attributes:
-        chatgpt: The report for ChatGPT; None if there is none.
+        chatgpt: The report for ChatGPT; None without one.
     """
 
     chatgpt: Report | None = None

@@ -1,0 +1,290 @@
+"""Contents: drafts and articles (specification 2.4, 4.3).
+
+Updates are locked optimistically: each content has a ``version``, an update repeats it, and a stale one is refused with
+409 (specification 9, rule 4). `update` does just that. `edit` follows specification 7, retry rule 3: it reads the
+content, applies the change, sends it, and starts again on a conflict. Since a lost answer may hide an accepted update,
+a content that shows the change counts as changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from types import NoneType
+from typing import Any, TypeAlias
+
+from cmsapi.errors import (
+    ArgumentError,
+    CMSError,
+    ConflictError,
+    DecodeError,
+    EditConflictError,
+    OutcomeUnknownError,
+    ServerError,
+)
+from cmsapi.models import Content, ContentSummary, Generation
+from cmsapi.resources.base import Resource, texts
+from cmsapi.wire.arguments import MAX_LIMIT, UNSET, Unset, check_number, check_text, given, timestamp
+from cmsapi.wire.converter import camel
+from cmsapi.wire.paging import Paginator
+
+LONGEST_TITLE = 255
+"""Characters of a title, at most (specification 8)."""
+BEST_SCORE = 100
+"""Content score, at most (specification 8)."""
+
+Changes: TypeAlias = Mapping[str, Any]
+
+
+class Contents(Resource):
+    """Read, create, change, publish and delete contents."""
+
+    def list(
+        self,
+        workspace_id: str,
+        *,
+        assigned_to_id: str | None = None,
+        content_score: int | None = None,
+        content_score_min: int | None = None,
+        content_score_max: int | None = None,
+        content_status_id: str | Sequence[str] | None = None,
+        page: int = 1,
+        limit: int = MAX_LIMIT,
+    ) -> Paginator[ContentSummary]:
+        """List the contents of a workspace without their text; one request a page, no credit.
+
+        The specification does not show this list; its filters come from a public reference of the interface.
+
+        Args:
+            workspace_id: The workspace.
+            assigned_to_id: Only contents of this user.
+            content_score: Only contents with this score, 0 to 100.
+            content_score_min: Only contents with at least this score.
+            content_score_max: Only contents with at most this score.
+            content_status_id: Only contents with this workflow status, or with one of several.
+            page: Number of the first page to read, from 1.
+            limit: Contents a page, 1 to 100.
+        """
+        scores = {
+            "content_score": content_score,
+            "content_score_min": content_score_min,
+            "content_score_max": content_score_max,
+        }
+        for name, score in scores.items():
+            if score is not None:
+                check_number(name, score, 0, BEST_SCORE)
+        if content_status_id is not None and not content_status_id:
+            raise ArgumentError("content_status_id", "must not be empty; pass None for contents of any status")
+        params = {
+            "assignedToId": assigned_to_id,
+            "contentScore": content_score,
+            "contentScore[gte]": content_score_min,
+            "contentScore[lte]": content_score_max,
+            "contentStatusId": content_status_id,
+        }
+        return self._pipeline.list("list_contents", ContentSummary, workspace_id, params=params, page=page, limit=limit)
+
+    async def get(self, content_id: str) -> Content:
+        """Return a content with its text; one request, no credit."""
+        return await self._pipeline.call("get_content", Content, content_id)
+
+    async def create(
+        self,
+        workspace_id: str,
+        title: str,
+        *,
+        html: str | None = None,
+        meta_description: str | None = None,
+        page_id: str | None = None,
+        folder_id: str | None = None,
+        assigned_to_id: str | None = None,
+        content_status_id: str | None = None,
+        due_date: datetime | None = None,
+    ) -> Content:
+        """Create a draft; one request, no credit (specification 4.3).
+
+        Args:
+            workspace_id: The workspace.
+            title: Title, 1 to 255 characters.
+            html: Body.
+            meta_description: Description for search engines.
+            page_id: The page to attach it to; None creates an empty page, which the content then shows.
+            folder_id: The folder to put it into.
+            assigned_to_id: The user to assign it to.
+            content_status_id: Its workflow status.
+            due_date: When it is due; a time without a zone is taken as UTC.
+
+        Raises:
+            OutcomeUnknownError: The draft may exist; list the contents before repeating the call.
+            ValidationError: An identifier does not exist.
+        """
+        fields = _fields(
+            title=title,
+            html=html,
+            meta_description=meta_description,
+            page_id=page_id,
+            folder_id=folder_id,
+            assigned_to_id=assigned_to_id,
+            content_status_id=content_status_id,
+            due_date=due_date,
+        )
+        return await self._pipeline.call("create_content", Content, workspace_id, json=given(**fields))
+
+    async def update(
+        self,
+        content_id: str,
+        version: int,
+        *,
+        title: str | Unset = UNSET,
+        html: str | Unset | None = UNSET,
+        meta_description: str | Unset | None = UNSET,
+        folder_id: str | Unset | None = UNSET,
+        assigned_to_id: str | Unset | None = UNSET,
+        content_status_id: str | Unset | None = UNSET,
+        due_date: datetime | Unset | None = UNSET,
+    ) -> Content:
+        """Change a content whose version is known; one request, no credit. `edit` reads the version by itself.
+
+        What is not given stays as it is. None clears a field: ``folder_id=None`` takes the content out of its folder.
+
+        Args:
+            content_id: The content.
+            version: Its ``version``, as it was read together with what is changed.
+            title: Title, 1 to 255 characters.
+            html: Body.
+            meta_description: Description for search engines.
+            folder_id: The folder to put it into.
+            assigned_to_id: The user to assign it to.
+            content_status_id: Its workflow status.
+            due_date: When it is due; a time without a zone is taken as UTC.
+
+        Raises:
+            ConflictError: The version is stale (specification 9, rule 4); read the content again, or use `edit`.
+            OutcomeUnknownError: The content may have been changed; read it before repeating the call.
+        """
+        fields = _fields(
+            title=title,
+            html=html,
+            meta_description=meta_description,
+            folder_id=folder_id,
+            assigned_to_id=assigned_to_id,
+            content_status_id=content_status_id,
+            due_date=due_date,
+        )
+        if not fields:
+            raise ArgumentError("title", "or another field must be given, or there is nothing to change")
+        body = {"version": check_number("version", version, 0), **fields}
+        return await self._pipeline.call("update_content", Content, content_id, json=body)
+
+    async def edit(
+        self, content_id: str, change: Callable[[Content], Changes | Awaitable[Changes]], *, attempts: int = 5
+    ) -> Content:
+        """Change a content as it is now, and again whenever another change comes in between; no credit.
+
+        Costs two requests, and two more for each conflict (specification 7, retry rule 3)::
+
+            await client.contents.edit(id, lambda content: {"title": content.title.upper()})
+
+        Args:
+            content_id: The content.
+            change: Function or coroutine function that takes the content and returns a mapping of what to change, by
+                the names of `update`. After a conflict it gets the newer content. An empty mapping sends nothing.
+            attempts: Number of updates, at most.
+
+        Returns:
+            The content with the change.
+
+        Raises:
+            EditConflictError: Each attempt was refused with 409. Nothing was changed.
+            OutcomeUnknownError: The answer was lost, and the content does not show the change.
+            ServerError: The service failed, and the content does not show the change.
+        """
+        check_number("attempts", attempts, 1)
+        content = await self.get(content_id)
+        for attempt in itertools.count(1):
+            answer = change(content)
+            changes = await answer if inspect.isawaitable(answer) else answer
+            if not isinstance(changes, Mapping):
+                raise ArgumentError("change", f"must return a mapping of fields, got {type(changes).__name__}")
+            if not changes:
+                break
+            if content.version is None:
+                problem = f"content {content_id} has no version, so that an update might overwrite another one"
+                raise DecodeError(f"{problem}; nothing was changed", path="$.version", operation="get_content")
+            try:
+                return await self.update(content_id, content.version, **changes)
+            except ConflictError as error:
+                content = await self.get(content_id)
+                if _shows(content, changes):
+                    break
+                if attempt == attempts:
+                    problem = (
+                        f"content {content_id} was refused with 409 at each of {attempts} attempts; nothing was changed"
+                    )
+                    raise EditConflictError(f"{problem}: {error.message}", attempts=attempts) from error
+            except (OutcomeUnknownError, ServerError):
+                with contextlib.suppress(CMSError):
+                    content = await self.get(content_id)
+                    if _shows(content, changes):
+                        break
+                raise
+        return content
+
+    async def publish(self, content_id: str, url: str | None = None) -> Content:
+        """Mark a content as published; one request, no credit. Nothing is sent to a CMS.
+
+        The specification does not show this call.
+
+        Args:
+            content_id: The content.
+            url: Where it was published.
+
+        Raises:
+            OutcomeUnknownError: It may be marked; read it before repeating the call.
+        """
+        return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
+
+    async def delete(self, content_id: str) -> None:
+        """Delete a content with its text for good; one request, no credit (specification 4.3)."""
+        await self._pipeline.call("delete_content", NoneType, content_id)
+
+    async def generation(self, content_id: str) -> Generation:
+        """Return the current generation of a content; one request, no credit (specification 4.4).
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return await self._pipeline.call("get_generation", Generation, content_id)
+
+
+def _fields(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not `UNSET`, checked, by their names on the wire."""
+    changed = {name: value for name, value in fields.items() if value is not UNSET}
+    for name, value in changed.items():
+        if name == "title":
+            check_text(name, value, maximum=LONGEST_TITLE)
+        elif name == "due_date":
+            if not isinstance(value, datetime | None):
+                raise ArgumentError(name, f"must be a datetime, got {type(value).__name__}")
+        elif value is not None:
+            check_text(name, value, minimum=0)
+    return {camel(name): value for name, value in changed.items()}
+
+
+def _shows(content: Content, changes: Changes) -> bool:
+    return all(_comparable(_stored(content, name)) == _comparable(value) for name, value in changes.items())
+
+
+def _stored(content: Content, name: str) -> Any:
+    if not name.endswith("_id"):
+        return getattr(content, name)
+    reference = getattr(content, name.removesuffix("_id"))
+    return None if reference is None else reference.id
+
+
+def _comparable(value: Any) -> Any:
+    # A cleared text may come back as "" or as null.
+    return timestamp(value) if isinstance(value, datetime) else value or None

@@ -1,0 +1,44 @@
+"""Folders (specification 2.3, 4.2)."""
+
+from __future__ import annotations
+
+import builtins
+from types import NoneType
+
+from cmsapi.models import Folder, FolderTree
+from cmsapi.resources.base import Resource, texts
+from cmsapi.wire.arguments import check_text
+from cmsapi.wire.paging import Page
+
+
+class Folders(Resource):
+    """Read, create and delete folders."""
+
+    async def list(self, workspace_id: str) -> builtins.list[Folder]:
+        """Return all folders of a workspace as a flat list; one request, no credit (specification 4.2)."""
+        return list(await self._pipeline.call("list_folders", Page[Folder], workspace_id))
+
+    async def tree(self, workspace_id: str) -> FolderTree:
+        """Return all folders of a workspace by their place; one request, no credit (specification 2.3)."""
+        return FolderTree(await self.list(workspace_id))
+
+    async def create(self, workspace_id: str, name: str, parent_folder_id: str | None = None) -> Folder:
+        """Create a folder; one request, no credit. The specification does not show it.
+
+        Args:
+            workspace_id: The workspace.
+            name: Name, not empty.
+            parent_folder_id: The folder above it; None for the top.
+
+        Raises:
+            OutcomeUnknownError: The folder may exist; list the folders before repeating the call.
+        """
+        body = {"name": check_text("name", name), **texts(parent_folder_id=parent_folder_id)}
+        return await self._pipeline.call("create_folder", Folder, workspace_id, json=body)
+
+    async def delete(self, folder_id: str) -> None:
+        """Delete a folder for good; one request, no credit (specification 4.2).
+
+        Its contents are kept without a folder: which contents were in it is lost.
+        """
+        await self._pipeline.call("delete_folder", NoneType, folder_id)
