@@ -1,12 +1,8 @@
 # One command on a machine that has only Python 3.11 or later: `make demo`, `make test`.
-# Everything is installed into .venv; nothing else on the machine is touched, but by `make test-browser`.
+# Everything is installed into .venv; nothing else on the machine is touched.
 
 # `make test PYTHON=python3.13` uses another interpreter, in an environment of its own.
 PYTHON ?= python3
-# `make chaos LOOP=uvloop` runs programs on another event loop: asyncio, eager or uvloop.
-LOOP ?= asyncio
-# `make chaos SEED=7` moves what a long run draws; a failure is told again with the seed that it printed.
-SEED ?= 0
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 # Windows has the programs of an environment elsewhere.
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -17,7 +13,6 @@ INSTALLED = $(subst $(VENV),.venv-installed,$(BIN))
 RELEASE_READY := $(VENV)/.release-ready
 BENCH_READY := $(VENV)/.bench-ready
 ACTIONLINT_READY := $(VENV)/actionlint/.ready
-ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 # uv installs the versions of uv.lock; `make test NEWEST=1` takes the newest that pyproject.toml admits, as pip does.
 NEWEST ?=
@@ -26,7 +21,7 @@ QUICK := -m "not slow" tests/docs tests/unit
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,postgres,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface size orchestrators docs links bench tables fanouts ablation figures chaos books soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest format blocking interface size docs links bench tables fanouts ablation figures lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -75,9 +70,6 @@ unit: $(READY) ## Run the tests, but for those that start programs or take long
 lowest: $(LOWEST_READY) ## Run the quick tests with the oldest dependencies that pyproject.toml admits
 	.venv-lowest/bin/python -m pytest -n 2 $(QUICK) -W ignore::DeprecationWarning
 
-extras: $(READY) ## Install each extra alone, with its oldest and its newest versions, and use it, which takes a network
-	@$(BIN)/python -m tests.long.extras
-
 versions: ## Run the tests, the demonstration and the first program on each Python that is claimed and found here
 	@set -e; for python in $$(.ci/find-python all); do \
 		echo "== $$python"; $(MAKE) --no-print-directory PYTHON=$$python version; \
@@ -94,21 +86,9 @@ again: $(READY) ## Run the tests that failed last once more, alone
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
 	@$(if $(wildcard .coverage),$(BIN)/coverage report --format=total)
 
-test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and install one where there is none
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
-	|| $(BIN)/playwright install chromium
-	$(BIN)/pytest tests/long/browser
-
-crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
-	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.crash $(SEEDS) --first $(SEED) --update docs/reliability.md
-
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-
-orchestrators: $(READY) $(ORCHESTRATORS_READY) ## Kill the examples with Celery, Temporal, Prefect, Dagster, Airflow and others: some minutes
-	ORCHESTRATORS=$(CURDIR)/.venv-orchestrators/bin/python $(BIN)/pytest tests/long/orchestrators
 
 blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the async client
 	$(BIN)/python -m tools.blocking
@@ -147,19 +127,6 @@ tables: $(BENCH_READY)
 figures: $(FIGURES_READY) ## Make the pictures of the README and the documentation again, each from a run: three minutes
 	$(BIN)/python -m benchmarks.pictures $(ONLY)
 
-chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes
-	CMSAPI_TEST_LOOP=$(LOOP) CHAOS_SEED=$(SEED) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
-
-books: $(READY) ## Look for services and sandboxes with odd books that are paid twice without a word (RUNS=1000): some minutes
-	$(BIN)/python -m tests.long.books --runs $(or $(RUNS),1000) --first $(SEED)
-
-soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
-	$(BIN)/python -m tests.long.soak --seed $(SEED) --update docs/reliability.md
-
-mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/permits or DRAW=3 for a part)
-	@$(call install,--group mutants)
-	$(BIN)/python -m tests.long.mutants $(if $(DRAW),--draw $(DRAW) --seed $(SEED),$(if $(ONLY),--only $(ONLY),--update docs/reliability.md))
-
 lock: $(READY) ## Take the newest versions of all dependencies into uv.lock, which takes a network
 	$(BIN)/uv lock --quiet --upgrade --python $(BIN)/python --default-index https://pypi.org/simple
 
@@ -191,7 +158,7 @@ release: $(RELEASE_READY) ## Release VERSION=1.2.3: check, build, try and tag, s
 	@PYTHONPATH=.ci $(BIN)/python -m release $(if $(DRY),--dry-run) -- '$(VERSION)'
 
 clean: ## Remove what these commands made
-	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt dist build .ci/logs
+	rm -rf .venv .venv-* docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt dist build .ci/logs
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/pyvenv.cfg:
@@ -228,16 +195,6 @@ $(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/pyvenv.cfg
 	@$(call install,--editable . --requirement benchmarks/requirements.txt)
 	@touch $@
 
-# The engines would bring hundreds of packages to developers.
-$(ORCHESTRATORS_READY): pyproject.toml
-	@echo 'Setting up .venv-orchestrators, once: about a minute.'
-	@$(MAKE) --no-print-directory VENV=.venv-orchestrators .venv-orchestrators/pyvenv.cfg
-	@$(MAKE) --no-print-directory VENV=.venv-orchestrators install-orchestrators
-	@touch $@
-
-install-orchestrators:
-	@$(call install,--editable '.[redis]' --group orchestrators)
-
 # A release tries its wheel in clean environments.
 install-wheel: $(VENV)/pyvenv.cfg
 	@$(call install,'$(WHEEL)')
@@ -256,7 +213,7 @@ $(LOWEST_READY): pyproject.toml
 define install
 if command -v uv >/dev/null 2>&1; then \
 	$(if $(or $(NEWEST),$(if $(findstring --group,$(1)),,plain)),uv pip install --quiet --python $(BIN)/python $(1),\
-	UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --locked --inexact --no-default-groups $(subst --editable '.[redis]',--extra redis,$(subst $(EVERYTHING),--all-extras,$(1)))); \
+	UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --locked --inexact --no-default-groups $(subst $(EVERYTHING),--all-extras,$(1))); \
 	exit; \
 fi; \
 pip='$(BIN)/python -m pip'; \

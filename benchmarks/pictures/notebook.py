@@ -16,7 +16,7 @@ from typing import Literal
 
 from playwright.async_api import Page, expect
 
-from tests.long.browser.chromium import chromium
+from benchmarks.pictures.chromium import chromium
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 _CELLS = (

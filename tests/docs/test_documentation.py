@@ -17,7 +17,6 @@ import cmsapi
 import cmsapi.sandbox
 import cmsapi.testing
 from cmsapi.sandbox import Sandbox
-from tests.long.mutants.__main__ import ROOMS
 from tests.support.pages import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
 from tools.interface import tables
 
@@ -161,14 +160,6 @@ def test_names_in_comments_lead_somewhere() -> None:
                 pkgutil.resolve_name(name)
             except (ImportError, AttributeError):
                 pytest.fail(f"{_name(file)} names {name}")
-
-
-def test_what_is_mutated_exists() -> None:
-    """Each module that is mutated is there, and each file of tests that is about it."""
-    for module, tests in ROOMS.items():
-        assert (ROOT / "cmsapi" / f"{module}.py").exists(), module
-        for test in tests:
-            assert (ROOT / "tests/unit" / f"{test}.py").exists(), f"{module}: {test}"
 
 
 def test_the_drawing_has_the_layers_of_the_contract() -> None:

@@ -29,13 +29,9 @@ def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield path.stem, name, job
 
 
-def commands(workflow: str | None = None) -> dict[str, list[str]]:
+def commands() -> dict[str, list[str]]:
     """Return what each job runs, by its name."""
-    return {
-        f"{of}/{name}": [step["run"] for step in job.get("steps", ()) if "run" in step]
-        for of, name, job in jobs()
-        if workflow in (None, of)
-    }
+    return {f"{of}/{name}": [step["run"] for step in job.get("steps", ()) if "run" in step] for of, name, job in jobs()}
 
 
 def test_jobs_run_commands_of_the_makefile() -> None:
@@ -46,16 +42,6 @@ def test_jobs_run_commands_of_the_makefile() -> None:
             called = re.match(r"make ([a-z-]+)(?: [A-Z]+=(?:\w+|\"\$\w+\"|\"\$\{GITHUB_REF_NAME#v\}\"))*$", run)
             assert called is not None, f"{name} runs {run}"
             assert called[1] in targets, f"{name} runs {run}"
-
-
-def test_each_step_that_a_change_has_to_pass_is_a_check() -> None:
-    """What `.ci/run` runs, the hosted checks run as well."""
-    steps = set(re.findall(r"^ *(?:step|tests) make ([a-z-]+)", (ROOT / ".ci/run").read_text(), re.MULTILINE))
-    hosted = {run.split()[1] for runs in commands("checks").values() for run in runs if run.startswith("make ")}
-    # There each version is a job of its own; nothing runs again unless a person asks for it.
-    version = re.findall(r"^version: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
-    assert steps >= set(version)
-    assert steps - {"again", *version} | {"version"} <= hosted
 
 
 def test_the_required_check_waits_for_all_others() -> None:

@@ -26,7 +26,7 @@ from cmsapi.state.store import State
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.pipeline import Pipeline
-from tests.long.chaos.inline import WALL, in_virtual_time_with_threads
+from tests.support.inline import WALL, in_virtual_time_with_threads
 from tests.support.places import emptied
 from tests.support.servers import Server
 from tests.support.spoil import FLUSHED, KEYS, ROWS, spoil_file, spoil_server

@@ -10,9 +10,9 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Behaviour, Books
-from tests.long.books.launches import KINDS, launcher
-from tests.long.books.run import run
-from tests.long.books.sandbox import Service, run_sandbox
+from tests.support.books.launches import KINDS, launcher
+from tests.support.books.run import run
+from tests.support.books.sandbox import Service, run_sandbox
 from tests.support.odd_books import AT_THE_END, Habits, OddService
 
 pytestmark = pytest.mark.looptime
@@ -97,7 +97,7 @@ async def test_usages_that_are_refused(shown_after: float, status: int) -> None:
 # In 6012 a credit that came back after a repeat hid what the repeat was charged.
 @pytest.mark.parametrize("seed", [6012, *(f"unit {number}" for number in range(24))])
 def test_any_service(seed: object) -> None:
-    """Of services with habits at random none is paid twice untold; `python -m tests.long.books` tries thousands."""
+    """Of services with habits at random none is paid twice untold."""
     assert run(seed).twice == ()
 
 

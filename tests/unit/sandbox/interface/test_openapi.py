@@ -1,4 +1,4 @@
-"""The sandbox describes itself in `/openapi.json`; `tests/long/interface` has its answers."""
+"""The sandbox describes itself in `/openapi.json`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import random
 from collections import Counter
 
 from benchmarks.virtual import in_virtual_time
-from tests.long.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
+from tests.support.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
 from tests.support.odd_books import OddService, draw_habits
 
 TYPES = {"keyword": "analysis", "prompt": "analysis", "search": "content_idea_search", "article": "ai_writing"}

@@ -18,7 +18,7 @@ import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Books, Fault, Faults, Fixed, Limits, Lognormal, Mixture, Sandbox
-from tests.long.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
+from tests.support.books.launches import KINDS, LATEST, LAUNCHES, End, Report, launch_all, launcher, report
 
 _PATHS = ("POST /v1/*/analyze", "POST /v1/*/content-idea-searches", "POST /v1/contents/*/atomic")
 _WORDS = ("tents", "Tents", "tents for rain", "boots", "rain boots")
