@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -37,6 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("looptime"):
             item.add_marker(pytest.mark.looptime(noop_cycles=0))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_loop_by_accident() -> None:
+    """Keep looptime from making a loop that nothing closes when the first test of a run is a plain function."""
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(autouse=True)
