@@ -17,7 +17,7 @@ import cmsapi
 if TYPE_CHECKING:
     from cmsapi.sandbox import Sandbox
 
-pytest_plugins = ["tests.support.raw"]
+pytest_plugins = ["tests.support.raw", "tests.support.spec"]
 
 ROOT = Path(__file__).resolve().parent.parent
 if not Path(cmsapi.__file__).is_relative_to(ROOT):
