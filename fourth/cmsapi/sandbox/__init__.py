@@ -1,0 +1,32 @@
+"""The service in a box: a whole Content Marketing Service for tests, in process and on a loopback socket.
+
+::
+
+    sandbox = Sandbox(durations={"analysis": Fixed(30)})
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+
+It follows the specification, and where that shows nothing, `Choices`. It shares no model, table or enum with the SDK.
+"""
+
+from cmsapi.sandbox.durations import Fixed, Lognormal, Mixture
+from cmsapi.sandbox.faults import Fault, Faults
+from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger, LoggedRequest
+from cmsapi.sandbox.limits import Limits
+from cmsapi.sandbox.sandbox import Sandbox, serve_forever
+from cmsapi.sandbox.store import Choices
+
+__all__ = [
+    "AcceptedLaunch",
+    "Choices",
+    "Fault",
+    "Faults",
+    "Fixed",
+    "Ledger",
+    "Limits",
+    "LoggedRequest",
+    "Lognormal",
+    "Mixture",
+    "Sandbox",
+    "serve_forever",
+]

@@ -1,0 +1,110 @@
+"""Checks of queries and bodies against the schemas of an operation (specification 7: 400 malformed, 422 invalid)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs
+
+# Imported with the sandbox, not later: it reads its schemas from files, which must not happen inside a loop.
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+
+from cmsapi.sandbox.refusal import Refusal
+from cmsapi.sandbox.routes import Operation, Parameter
+
+JSON_TYPE = re.compile(r"application/(\S+\+)?json")
+INTEGER = re.compile(r"-?[0-9]{1,18}")
+PROBLEMS: Mapping[str, str] = {
+    "required": "is required",
+    "additionalProperties": "is not allowed",
+    "type": "has the wrong type",
+    "minLength": "is too short",
+    "maxLength": "is too long",
+    "enum": "is not one of the known values",
+    "pattern": "has the wrong form",
+}
+
+
+def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
+    """Return the query parameters of an operation with their defaults; others are ignored.
+
+    Args:
+        operation: The operation.
+        text: Query of the address.
+        malformed: Status of a value that does not fit.
+
+    Raises:
+        Refusal: A required parameter is missing, or a value does not fit.
+    """
+    values: dict[str, Any] = {}
+    given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
+    for parameter in operation.query:
+        name, texts = parameter.name, given.get(parameter.name)
+        if texts is not None:
+            values[name] = _value(parameter, texts, malformed)
+        elif parameter.required:
+            raise Refusal(400, f"'{name}' is required.")
+        elif "default" in parameter.schema:
+            values[name] = parameter.schema["default"]
+    return values
+
+
+def read_body(operation: Operation, method: str, media_type: str, body: bytes) -> Any:
+    """Return the parsed body of a request; an empty object if it has none or the operation takes none.
+
+    Raises:
+        Refusal: 415, 400 or 422.
+    """
+    is_json = JSON_TYPE.fullmatch(media_type.partition(";")[0].strip().lower())
+    if not is_json and (body or (media_type and method != "GET")):
+        raise Refusal(415, "The body must be application/json.")
+    if not body:
+        if operation.body_required:
+            raise Refusal(400, "The request needs a body.")
+        return {}
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+        if operation.body is None:
+            return {}
+        validator = _validator(operation)
+        if validator.is_valid(value):
+            return value
+        error = best_match(validator.iter_errors(value))
+    except (ValueError, RecursionError):
+        raise Refusal(400, "The body is not valid JSON.") from None
+    raise Refusal(422, f"'{_field(error)}' {PROBLEMS.get(error.validator, 'is not valid')}.")
+
+
+def _value(parameter: Parameter, texts: list[str], malformed: int) -> Any:
+    kind = parameter.schema.get("type")
+    value: Any = texts
+    if kind != "array":
+        value = texts[0] if len(texts) == 1 else None
+    if kind == "integer" and value is not None:
+        value = int(value) if INTEGER.fullmatch(value) else None
+    if not _validator(parameter).is_valid(value):
+        raise Refusal(malformed, f"'{parameter.name}' is not valid.")
+    return value
+
+
+@cache
+def _validator(of: Operation | Parameter) -> Draft202012Validator:
+    return Draft202012Validator(of.body if isinstance(of, Operation) else of.schema)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _field(error: ValidationError) -> str:
+    """Return the path of the field that fails, such as ``settings.brandVoiceId``."""
+    names = [str(part) for part in error.absolute_path]
+    if error.validator == "required":
+        names.append(next(name for name in error.validator_value if name not in error.instance))
+    elif error.validator == "additionalProperties":
+        names.append(next(name for name in error.instance if name not in error.schema["properties"]))
+    return ".".join(names) or "body"

@@ -1,0 +1,63 @@
+"""The service's clock: intervals of the event loop, and a calendar that starts at the real time.
+
+Durations, limits and faults run on ``loop.time()``, so that they follow virtual time. The calendar (`Date` header,
+timestamps) is read once, when the sandbox is created, and moves with the loop afterwards: a frozen ``time.time()`` does
+not stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from email.utils import formatdate
+
+
+class Clock:
+    """A clock that never goes back.
+
+    Args:
+        epoch: Calendar time of the first request in seconds since 1970; None for the present.
+        skew: Seconds by which the service's calendar is ahead of that.
+    """
+
+    def __init__(self, epoch: float | None = None, skew: float = 0.0) -> None:
+        self.start = (time.time() if epoch is None else epoch) + skew
+        self._shift = 0.0
+        self._zero: float | None = None
+        self._last = 0.0
+        self._date = (-1, "")
+
+    def now(self) -> float:
+        """Return the loop's time; outside a loop the time of the last call."""
+        try:
+            now = asyncio.get_running_loop().time() + self._shift
+        except RuntimeError:
+            return self._last
+        if self._zero is None:
+            self._zero = now
+        elif now < self._last:  # another loop whose time starts at zero: the service's time goes on
+            self._shift += self._last - now
+            now = self._last
+        self._last = now
+        return now
+
+    def elapsed(self, at: float) -> float:
+        """Return the seconds from the first request to a time of `now`."""
+        return 0.0 if self._zero is None else at - self._zero
+
+    def stamp(self, at: float | None = None) -> str:
+        """Return a timestamp such as ``2026-11-28T01:16:00.123Z`` (specification 1, rule 6)."""
+        return iso(self.start + self.elapsed(self.now() if at is None else at))
+
+    def date(self) -> str:
+        """Return the value of the ``Date`` header."""
+        second = int(self.start + self.elapsed(self._last))
+        if second != self._date[0]:
+            self._date = (second, formatdate(second, usegmt=True))
+        return self._date[1]
+
+
+def iso(seconds: float) -> str:
+    """Return seconds since 1970 as a timestamp in UTC that ends in ``Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

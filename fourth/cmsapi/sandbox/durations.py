@@ -1,0 +1,62 @@
+"""How long jobs take: distributions of seconds, drawn from a seeded generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from random import Random
+from typing import TypeAlias
+
+from attrs import field, frozen
+from attrs.validators import ge, gt
+
+
+@frozen
+class Fixed:
+    """The same duration for all jobs.
+
+    Args:
+        seconds: The duration.
+    """
+
+    seconds: float = field(validator=ge(0))
+
+    def draw(self, rng: Random) -> float:
+        """Return the duration in seconds."""
+        return self.seconds
+
+
+@frozen
+class Lognormal:
+    """Durations whose logarithm is normally distributed.
+
+    Args:
+        median: Median in seconds.
+        spread: Standard deviation of the logarithm.
+    """
+
+    median: float = field(validator=gt(0))
+    spread: float = field(validator=ge(0))
+
+    def draw(self, rng: Random) -> float:
+        """Return a duration in seconds."""
+        return rng.lognormvariate(log(self.median), self.spread)
+
+
+@frozen
+class Mixture:
+    """Durations of several distributions.
+
+    Args:
+        parts: Pairs of a weight and a distribution.
+    """
+
+    parts: Sequence[tuple[float, Distribution]] = field(converter=tuple)
+
+    def draw(self, rng: Random) -> float:
+        """Return a duration in seconds of one part, chosen by weight."""
+        weights = [weight for weight, _ in self.parts]
+        return rng.choices(self.parts, weights)[0][1].draw(rng)
+
+
+Distribution: TypeAlias = Fixed | Lognormal | Mixture

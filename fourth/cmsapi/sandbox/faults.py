@@ -1,0 +1,128 @@
+"""Faults between a client and the service, by operation and count: errors, lost requests, lost answers, delays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from math import inf
+from random import Random
+from typing import Literal
+
+from attrs import define, evolve, field, frozen
+from attrs.validators import ge, in_, instance_of, le, optional
+
+from cmsapi.messages import Response
+from cmsapi.sandbox.refusal import Refusal
+
+GATEWAY_PAGE = b"<html><head><title>Error</title></head><body><h1>The page cannot be shown</h1></body></html>"
+
+
+class Dropped(Exception):  # noqa: N818 - it is what the network does
+    """Raised instead of an answer.
+
+    Args:
+        sent: False if the connection was refused, so that nothing of the request can have arrived.
+    """
+
+    def __init__(self, *, sent: bool) -> None:
+        super().__init__(sent)
+        self.sent = sent
+
+
+@frozen(kw_only=True, eq=False)
+class Fault:
+    """One fault. The first that matches a request, and is not used up, is applied to it.
+
+    Args:
+        match: Name of an operation such as ``get_keyword``, or a glob.
+        after: Matching requests that pass before the fault begins.
+        times: Requests that it hits; None for all.
+        share: Part of the matching requests that it hits, drawn from the seed.
+        since: Seconds after the first request at which the fault begins.
+        until: Seconds after the first request at which the fault ends.
+        status: Status of the answer, in place of the service's own.
+        body: ``spec`` answers in the shape of specification 7; ``foreign`` with a page in HTML, as a gateway does.
+        effect: True if the service carries out the request before it answers with `status`.
+        retry_after: Seconds of the ``Retry-After`` header of that answer.
+        refuse: True refuses the connection: nothing of the request arrives.
+        drop: Close the connection ``before`` the service carries out the request, or ``after``.
+        garbage: True cuts the body of the answer in half.
+        slow: Seconds by which the answer comes late.
+    """
+
+    match: str = "*"
+    after: int = field(default=0, validator=ge(0))
+    times: int | None = field(default=None, validator=optional(ge(1)))
+    share: float = field(default=1.0, validator=[ge(0), le(1)])
+    since: float = 0.0
+    until: float = inf
+    status: int | None = field(default=None, validator=optional(instance_of(int)))
+    body: Literal["spec", "foreign"] = field(default="spec", validator=in_(["spec", "foreign"]))
+    effect: bool = False
+    retry_after: float | None = None
+    refuse: bool = False
+    drop: Literal["before", "after"] | None = field(default=None, validator=in_([None, "before", "after"]))
+    garbage: bool = False
+    slow: float = field(default=0.0, validator=ge(0))
+
+    @property
+    def replaces_service(self) -> bool:
+        """True if the request never reaches the service, which neither counts nor answers it."""
+        foreign = self.status is not None and self.body == "foreign" and not self.effect
+        return self.refuse or self.drop == "before" or foreign
+
+    @property
+    def refusal(self) -> Refusal:
+        """The error answer of a fault with a status."""
+        status = self.status or 500
+        seconds = 1 if self.retry_after is None and status == 429 else self.retry_after
+        headers = {} if seconds is None else {"retry-after": f"{seconds:g}"}
+        return Refusal(status, "A fault of the sandbox.", headers)
+
+    def spoil(self, answer: Response | None) -> Response | None:
+        """Return what arrives of the service's answer; None if the connection is closed."""
+        if self.refuse or self.drop:
+            return None
+        if self.status is not None and self.body == "foreign":
+            return Response(self.status, {"content-type": "text/html", **self.refusal.headers}, GATEWAY_PAGE)
+        return evolve(answer, body=answer.body[: len(answer.body) // 2]) if answer and self.garbage else answer
+
+
+@define
+class Faults:
+    """Faults and delays of a sandbox. Rules may be added and removed at any time.
+
+    Args:
+        rules: Faults in order of precedence.
+        latency: Seconds from a request to its answer, half of it each way; a pair is a range, drawn from the seed.
+    """
+
+    rules: list[Fault] = field(factory=list)
+    latency: float | tuple[float, float] = 0.0
+    _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed, and hit
+
+    def pick(self, operation: str, elapsed: float, rng: Random) -> Fault | None:
+        """Return the fault of a request that arrives now, and count it."""
+        for fault in self.rules:
+            if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
+                continue
+            passed, hit = self._counts.get(fault, (0, 0))
+            if passed < fault.after:
+                self._counts[fault] = (passed + 1, hit)
+            elif (fault.times is None or hit < fault.times) and rng.random() < fault.share:
+                self._counts[fault] = (passed, hit + 1)
+                return fault
+        return None
+
+    def delay(self, rng: Random) -> float:
+        """Return the seconds of one way."""
+        latency = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
+        return rng.uniform(*latency) / 2
+
+
+def as_faults(faults: Faults | Fault | Iterable[Fault] | None) -> Faults:
+    """Return faults that are given in short form: one, several, or none."""
+    if isinstance(faults, Faults):
+        return faults
+    rules: list[Fault] = [faults] if isinstance(faults, Fault) else list(faults or ())
+    return Faults(rules)

@@ -1,0 +1,69 @@
+"""Generations of contents: launch, review, decision (specification 3 and 4.4).
+
+``queued`` becomes ``review`` or ``failed`` by itself; confirm makes ``applied`` of a review and cancel ``discarded``.
+A content shows its last generation; a new one may be launched unless that is queued or in review.
+"""
+
+from __future__ import annotations
+
+from cmsapi.sandbox import documents, drafts
+from cmsapi.sandbox.call import Call
+from cmsapi.sandbox.documents import Document
+from cmsapi.sandbox.html import article
+from cmsapi.sandbox.refusal import Refusal
+from cmsapi.sandbox.store import Record
+
+GENERATION = ["id", "status"]
+
+
+def generate_content(call: Call) -> Document:
+    """Launch a generation; the content's keyword must have a completed analysis (specification 4.4, rule 1)."""
+    content, settings, store = call.get("contents", "contentId"), call.body["settings"], call.store
+    keyword = next((each for each in store.find("keywords", pageId=content["pageId"]) if each["lastAnalyzedAt"]), None)
+    if keyword is None:
+        raise Refusal(409, "No keyword of the content's page has a completed analysis.")
+    if "brandVoiceId" in settings and settings["brandVoiceId"] not in store.tables["voices"]:
+        raise Refusal(422, "'settings.brandVoiceId' names no brand voice.")
+    last = content["generationId"] and store.tables["generations"][content["generationId"]]
+    if last and last["status"] in {"queued", "review"}:
+        raise Refusal(409, f"A generation is {last['status']}.")
+    call.jobs.check("generation")
+    generation = store.add("generations", workspaceId=content["workspaceId"], type="optimize_content")
+    generation.update(keyword=keyword["keyword"], factChecks=settings.get("factCheckingEnabled", False))
+    content["generationId"] = generation["id"]
+    call.jobs.launch("generation", generation, user=call.user["id"], target=content["id"], keyword=keyword["keyword"])
+    return documents.pick(generation, GENERATION)
+
+
+def get_generation(call: Call) -> Document:
+    """Return the current generation of a content; 404 if it never had one."""
+    return documents.pick(_current(call)[1], GENERATION)
+
+
+def confirm_generation(call: Call) -> Document:
+    """Apply the generated body to the draft."""
+    content, generation = _decide(call, "applied")
+    html = article(content["title"], generation["keyword"], fact_checks=generation["factChecks"])
+    drafts.write(call.store, content, html, call.user["id"])
+    drafts.touch(call.store, content)
+    return documents.pick(generation, GENERATION)
+
+
+def cancel_generation(call: Call) -> Document:
+    """Discard the generated body."""
+    return documents.pick(_decide(call, "discarded")[1], GENERATION)
+
+
+def _current(call: Call) -> tuple[Record, Record]:
+    content = call.get("contents", "contentId")
+    if content["generationId"] is None:
+        raise Refusal(404, "The content has no generation.")
+    return content, call.store.tables["generations"][content["generationId"]]
+
+
+def _decide(call: Call, status: str) -> tuple[Record, Record]:
+    content, generation = _current(call)
+    if generation["status"] != "review":
+        raise Refusal(409, f"The generation is {generation['status']}, not in review.")
+    generation["status"] = status
+    return content, generation

@@ -1,0 +1,47 @@
+"""Bodies of contents: sanitizing, words and score."""
+
+from __future__ import annotations
+
+import re
+
+WORDS_OF_FULL_SCORE = 800  # words from which a content scores 100; nothing else is known of real scores
+TAG = re.compile(r"<!--.*?-->|<(/?)(span|mark)\b([^>]*)>", re.DOTALL | re.IGNORECASE)
+MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-fact-check\b")}
+
+
+def sanitize(html: str) -> str:
+    """Return a body without editor-only markers and comments, and with the text inside markers (specification 2.4)."""
+    opened: dict[str, list[bool]] = {name: [] for name in MARKERS}
+
+    def replace(tag: re.Match[str]) -> str:
+        if tag[2] is None:
+            return ""
+        name = tag[2].lower()
+        if tag[1]:
+            is_marker = bool(opened[name]) and opened[name].pop()
+        else:
+            is_marker = MARKERS[name].search(tag[3]) is not None
+            opened[name].append(is_marker)
+        return "" if is_marker else tag[0]
+
+    return TAG.sub(replace, html)
+
+
+def count_words(html: str) -> int:
+    """Return the number of words of a sanitized body."""
+    return len(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def score(words: int) -> int | None:
+    """Return the content score from 0 to 100; None for an empty body."""
+    return min(100, 100 * words // WORDS_OF_FULL_SCORE) if words else None
+
+
+def article(title: str, keyword: str, *, fact_checks: bool) -> str:
+    """Return the body of a generated article, with fact-check marks of the editor if they were asked for."""
+    sentence = f"A paragraph about {keyword} that helps readers to choose, compare and decide. "
+    claim = f"Most readers of {keyword} pages look at prices first."
+    if fact_checks:
+        claim = f'<mark data-fact-check="1">{claim}</mark>'
+    parts = (f"<h2>{part}</h2><p>{sentence * 6}{claim}</p>" for part in ("Overview", "Comparison", "Advice"))
+    return f"<h1>{title}</h1>{''.join(parts)}"

@@ -1,0 +1,174 @@
+"""What a new sandbox contains: an organization with two workspaces, of which a member sees only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+from attrs import frozen
+
+from cmsapi.sandbox import drafts
+from cmsapi.sandbox.clock import iso
+from cmsapi.sandbox.html import article
+from cmsapi.sandbox.store import Record, Store
+
+AGE = 30 * 86_400.0  # seconds from the first record to the present
+KEYWORDS_PER_PAGE = 10  # keywords on each page without a content
+
+PEOPLE = [
+    ("Ada", "Moreau", "Head of Content", "Admin", "owner"),
+    ("Ben", "Okafor", "Writer", "Member", "editor"),
+    ("Chiara", "Lund", "Editor", "Member", "editor"),
+]
+STATUSES = {"To do": "#8a8f98", "In progress": "#2f6fde", "In review": "#d98e04", "Published": "#2e9e5b"}
+KINDS = ["best", "cheap", "light", "waterproof", "vegan", "wide", "road", "trail", "winter", "used"]
+GOODS = ["running shoes", "backpacks", "headlamps", "rain jackets", "tents", "socks", "stoves", "maps", "poles", "hats"]
+
+
+@frozen
+class InitialData:
+    """What tests need to know of the initial data.
+
+    Attributes:
+        workspace: Identifier of the workspace that both users see.
+        private_workspace: Identifier of the workspace that only the administrator sees.
+        admin: User of the administrator's key.
+        member: User of the member's key.
+        identifiers: Identifiers in the first workspace by table, in order of creation.
+    """
+
+    workspace: str
+    private_workspace: str
+    admin: Record
+    member: Record
+    identifiers: Mapping[str, tuple[str, ...]]
+
+
+def populate(store: Store, keywords: int | Sequence[str], contents: int) -> InitialData:
+    """Insert the initial data into an empty store.
+
+    Args:
+        store: The store.
+        keywords: Number of keywords that were never analyzed, or their texts.
+        contents: Number of contents, each on a page of its own with an analyzed keyword.
+    """
+    phrases = _phrases()
+    organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]
+    workspace = _workspace(store, organization, "Northwind shop", "https://www.northwind.example")
+    private = _workspace(store, organization, "Northwind labs", "https://labs.northwind.example")
+    admin, member, *_ = (_user(store, organization, {workspace}, *person) for person in PEOPLE)
+    admin["workspaceIds"].add(private)
+    _furnish(store, workspace)
+    for number in range(max(1, contents)):
+        keyword = _analyzed_keyword(store, workspace, next(phrases))
+        text = f"Where to buy {keyword['keyword']}?"
+        _add(store, "prompts", workspaceId=workspace, keywordId=keyword["id"], prompt=text, **_unanalyzed())
+        if number < contents:
+            _content(store, keyword, number)
+    texts = list(islice(phrases, keywords)) if isinstance(keywords, int) else keywords
+    for first in range(0, len(texts), KEYWORDS_PER_PAGE):
+        page = _page(store, workspace, texts[first])
+        for text in texts[first : first + KEYWORDS_PER_PAGE]:
+            _add(store, "keywords", **_keyword(store, page, text), **_unanalyzed())
+    identifiers = {table: tuple(records) for table, records in store.tables.items()}
+    _content(store, _analyzed_keyword(store, private, "private plans"), 1)
+    return InitialData(workspace, private, admin, member, identifiers)
+
+
+def _add(store: Store, table: str, **fields: Any) -> Record:
+    number = sum(map(len, store.tables.values()))
+    return store.add(table, createdAt=iso(store.clock.start - AGE + number), **fields)
+
+
+def _phrases() -> Iterator[str]:
+    yield from (f"{kind} {goods}" for goods, kind in product(GOODS, KINDS))
+    number = 1
+    while True:
+        number += 1
+        yield from (f"{kind} {goods} {number}" for goods, kind in product(GOODS, KINDS))
+
+
+def _workspace(store: Store, organization: str, name: str, url: str) -> str:
+    country = {"countryCode": "GB", "countryName": "United Kingdom", "languageCode": "en"}
+    workspace = _add(store, "workspaces", name=name, websiteUrl=url, organizationId=organization, **country)
+    workspace["workspaceId"] = workspace["id"]
+    return str(workspace["id"])
+
+
+def _user(
+    store: Store,
+    organization: str,
+    workspaces: set[str],
+    first: str,
+    last: str,
+    title: str,
+    role: str,
+    workspace_role: str,
+) -> Record:
+    return _add(
+        store,
+        "users",
+        firstName=first,
+        lastName=last,
+        email=f"{first.lower()}@northwind.example",
+        profileImageUrl=f"https://www.northwind.example/{first.lower()}.png",
+        jobTitle=title,
+        languageCode="en",
+        role=role,
+        workspaceRole=workspace_role,
+        organizationId=organization,
+        workspaceIds=set(workspaces),
+    )
+
+
+def _furnish(store: Store, workspace: str) -> None:
+    for position, (label, color) in enumerate(STATUSES.items()):
+        published = label == "Published"
+        _add(
+            store, "statuses", workspaceId=workspace, label=label, color=color, position=position, isReadOnly=published
+        )
+    guides = _add(store, "folders", workspaceId=workspace, name="Guides", parentFolderId=None)["id"]
+    _add(store, "folders", workspaceId=workspace, name="Shoes", parentFolderId=guides)
+    _add(store, "folders", workspaceId=workspace, name="Reviews", parentFolderId=None)
+    voice = {"workspaceId": workspace, "enabled": True, "additionalInformation": None}
+    _add(store, "voices", name="Plain", brandName="Northwind", targetAudience="runners", status="success", **voice)
+    _add(store, "voices", name="House style", brandName=None, targetAudience=None, status=None, **voice)
+    source = {"workspaceId": workspace, "status": "success", "summary": "What we sell and to whom."}
+    _add(store, "knowledge", name="Catalogue", type="text", url=None, **source)
+    _add(store, "knowledge", name="About us", type="url", url="https://www.northwind.example/about", **source)
+
+
+def _page(store: Store, workspace: str, text: str) -> Record:
+    site = store.tables["workspaces"][workspace]["websiteUrl"]
+    return _add(store, "pages", workspaceId=workspace, url=f"{site}/{text.replace(' ', '-')}", lastStatusCode=200)
+
+
+def _keyword(store: Store, page: Record, text: str) -> Record:
+    place = {"countryCode": "GB", "languageCode": "en", "workspaceId": page["workspaceId"], "pageId": page["id"]}
+    return {**place, "keyword": text, "searchVolume": store.searches()}
+
+
+def _unanalyzed() -> Record:
+    return {"analysisStatus": None, "lastAnalyzedAt": None}
+
+
+def _analyzed_keyword(store: Store, workspace: str, text: str) -> Record:
+    keyword = _add(store, "keywords", **_keyword(store, _page(store, workspace, text), text))
+    keyword.update(analysisStatus="success", lastAnalyzedAt=keyword["createdAt"])
+    return keyword
+
+
+def _content(store: Store, keyword: Record, number: int) -> None:
+    title = keyword["keyword"].capitalize()
+    content = drafts.add(store, workspaceId=keyword["workspaceId"], pageId=keyword["pageId"], title=title)
+    users, statuses, folders = (list(store.tables[table]) for table in ("users", "statuses", "folders"))
+    content.update(
+        createdAt=keyword["createdAt"],
+        updatedAt=keyword["createdAt"],
+        assignedToId=users[number % len(users)],
+        contentStatusId=statuses[number % len(statuses)],
+        folderId=folders[number % len(folders)] if number % 2 else None,
+    )
+    parts = number % 4  # each fourth content has no body yet
+    drafts.write(store, content, article(title, keyword["keyword"], fact_checks=True) * parts, users[0])

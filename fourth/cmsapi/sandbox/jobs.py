@@ -1,0 +1,215 @@
+"""Asynchronous work of the service: analyses, searches, generations, documents (specification 3 and 4.4 to 4.6).
+
+A job is a record whose status word moves by itself: a first word at the launch, perhaps a second one, and a word at its
+end. The end is drawn at the launch and put into a heap; the service moves all jobs up to the present before it looks at
+a request. There are no tasks and no timers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+
+from attrs import define, frozen
+
+from cmsapi.sandbox.durations import Distribution, Fixed, Lognormal
+from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger
+from cmsapi.sandbox.refusal import Refusal
+from cmsapi.sandbox.store import Record, Store
+
+QUEUED_PART = 0.1  # part of an analysis's duration before its word is pending
+
+
+@frozen
+class Kind:
+    """What jobs of a kind have in common.
+
+    Attributes:
+        field: Field of the record that shows the status.
+        words: Status at the launch, and after `QUEUED_PART` of the duration.
+        success: Status after a success.
+        balance: Balance that pays for the launch, if any.
+        duration: Duration unless the sandbox is given another; the real ones are unknown.
+    """
+
+    field: str
+    words: tuple[str, ...]
+    success: str
+    balance: str | None
+    duration: Distribution
+
+
+KINDS: Mapping[str, Kind] = {
+    "analysis": Kind("analysisStatus", ("queued", "pending"), "success", "analysis", Lognormal(45, 0.5)),
+    "prompt": Kind("analysisStatus", ("queued", "pending"), "success", "analysis", Lognormal(30, 0.5)),
+    "search": Kind("status", ("pending",), "success", "contentIdeasSearches", Lognormal(60, 0.5)),
+    "generation": Kind("status", ("queued",), "review", "aiWriting", Lognormal(150, 0.4)),
+    "knowledge_document": Kind("status", ("pending",), "success", None, Lognormal(15, 0.5)),
+}
+
+
+@frozen
+class Outcome:
+    """How a job ends.
+
+    Attributes:
+        word: ``success``, ``failed``, or another word that is shown as it is; None shows null.
+        duration: Seconds that the job takes; None draws them.
+        ideas: Number of ideas that a search finds; None draws it.
+    """
+
+    word: str | None = "success"
+    duration: float | None = None
+    ideas: int | None = None
+
+
+SUCCESS = Outcome()
+
+
+@define(eq=False)
+class Job:
+    """A running job.
+
+    Attributes:
+        kind: Name of its kind.
+        record: Record that shows its status.
+        keyword: Text that its credit usage names.
+        names: Identifiers and texts by which `set_outcome` and `finish` know it.
+        workspace: Identifier of its workspace.
+        user: Identifier of the user who launched it.
+        launch: Its entry in the ledger.
+        ends_at: Time of its end.
+        finished: Called with the job, its end and its outcome after the status has moved.
+    """
+
+    kind: str
+    record: Record
+    keyword: str
+    names: tuple[str, ...]
+    workspace: str
+    user: str
+    launch: AcceptedLaunch
+    ends_at: float
+    finished: Callable[[Record, float, Outcome], None] | None
+
+
+class Jobs:
+    """All jobs of a service.
+
+    Args:
+        seed: Seed of the durations.
+        store: Records and credits.
+        ledger: Ledger of launches.
+        durations: Distribution of all kinds, or by kind; a number is a fixed duration in seconds.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        store: Store,
+        ledger: Ledger,
+        durations: Distribution | float | Mapping[str, Distribution | float] | None,
+    ) -> None:
+        given: Mapping[str, Distribution | float] = {}
+        if durations is not None:
+            given = durations if isinstance(durations, Mapping) else dict.fromkeys(KINDS, durations)
+        unknown = set(given) - set(KINDS)
+        if unknown:
+            raise ValueError(f"durations: unknown kind {min(unknown)!r}; known are {', '.join(KINDS)}")
+        self._durations = {name: kind.duration for name, kind in KINDS.items()}
+        for name, duration in given.items():
+            self._durations[name] = Fixed(duration) if isinstance(duration, int | float) else duration
+        self._store = store
+        self._ledger = ledger
+        self._rngs = {name: Random(f"{seed} {name}") for name in KINDS}  # noqa: S311 - made-up durations
+        self._accepted: Counter[tuple[str, str]] = Counter()
+        self._running: dict[str, Job] = {}
+        self._moves: list[tuple[float, int, Job, str | None]] = []
+        self._number = 0
+        self.outcomes: dict[str, Outcome] = {}
+
+    def check(self, kind: str, record: Record | None = None) -> None:
+        """Check that a job may be launched: no credit is missing, and none runs on the record.
+
+        Raises:
+            Refusal: 409.
+        """
+        if record is not None and record["id"] in self._running:
+            raise Refusal(409, "It is already running; wait until it has ended.")
+        balance = KINDS[kind].balance
+        if balance and self._store.credits[balance] < 1:
+            raise Refusal(409, f"No {balance} credit is left.")
+
+    def launch(
+        self,
+        kind: str,
+        record: Record,
+        *,
+        user: str,
+        target: str,
+        keyword: str,
+        finished: Callable[[Record, float, Outcome], None] | None = None,
+    ) -> None:
+        """Start a job that `check` has admitted, and charge its credit."""
+        now, rules = self._store.clock.now(), KINDS[kind]
+        self._accepted[kind, target] += 1
+        launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
+        self._ledger.launches.append(launch)
+        names = (record["id"], target, keyword)
+        duration = self._outcome(names).duration
+        if duration is None:
+            duration = self._durations[kind].draw(self._rngs[kind])
+        job = Job(kind, record, keyword, names, record["workspaceId"], user, launch, now + duration, finished)
+        if self._store.choices.charged != "completion":
+            self._charge(job, 1, now)
+        record[rules.field] = rules.words[0]
+        self._running[record["id"]] = job
+        for word in rules.words[1:]:
+            self._push(now + duration * QUEUED_PART, job, word)
+        self._push(job.ends_at, job, None)
+        self.advance(now)
+
+    def advance(self, now: float) -> None:
+        """Move all jobs up to a time."""
+        while self._moves and self._moves[0][0] <= now:
+            at, _, job, word = heapq.heappop(self._moves)
+            if self._running.get(job.record["id"]) is not job:
+                continue
+            if word is None:
+                self._end(job, at)
+            else:
+                job.record[KINDS[job.kind].field] = word
+
+    def finish(self, target: str | None, now: float) -> int:
+        """End the running jobs of a target, or all, now; return their number."""
+        self.advance(now)
+        jobs = [job for job in self._running.values() if target is None or target in job.names]
+        for job in jobs:
+            self._end(job, now)
+        return len(jobs)
+
+    def _push(self, at: float, job: Job, word: str | None) -> None:
+        self._number += 1
+        heapq.heappush(self._moves, (at, self._number, job, word))
+
+    def _outcome(self, names: Iterable[str]) -> Outcome:
+        return next((self.outcomes[name] for name in names if name in self.outcomes), SUCCESS)
+
+    def _end(self, job: Job, at: float) -> None:
+        del self._running[job.record["id"]]
+        outcome, kind, charged = self._outcome(job.names), KINDS[job.kind], self._store.choices.charged
+        job.record[kind.field] = kind.success if outcome.word == "success" else outcome.word
+        if charged == "completion" and outcome.word == "success":
+            self._charge(job, 1, at)
+        elif charged == "refunded" and outcome.word == "failed":
+            self._charge(job, -1, at)
+        if job.finished is not None:
+            job.finished(job.record, at, outcome)
+
+    def _charge(self, job: Job, amount: int, at: float) -> None:
+        balance = KINDS[job.kind].balance
+        if balance is not None:
+            job.launch.credits += amount
+            self._store.charge(balance, amount, at=at, workspace=job.workspace, user=job.user, keyword=job.keyword)

@@ -1,0 +1,42 @@
+"""Refused requests and their answers: one shape for all errors (specification 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CODES: Mapping[int, str] = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",  # not shown by the specification, nor is the next
+    409: "conflict",
+    415: "unsupported_media_type",
+    422: "validation_error",
+    429: "rate_limited",
+    500: "internal_error",
+    502: "bad_gateway",
+    503: "service_unavailable",
+}
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the sandbox
+    """Raised by a handler or a check to answer with an error.
+
+    Args:
+        status: HTTP status.
+        message: Text for people; for 422 it names the failing field in single quotes.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+        self.headers = headers or {}
+
+    @property
+    def document(self) -> dict[str, dict[str, str]]:
+        """The body of the answer."""
+        code = CODES.get(self.status, "internal_error" if self.status >= 500 else "bad_request")
+        return {"error": {"code": code, "message": self.message}}

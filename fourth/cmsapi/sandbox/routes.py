@@ -1,0 +1,141 @@
+"""The table of operations, read from ``openapi.json``: the only place that knows paths, parameters and shapes."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from attrs import field, frozen
+
+Schema: TypeAlias = dict[str, Any]
+
+
+@frozen(eq=False)
+class Parameter:
+    """A query parameter.
+
+    Attributes:
+        name: Name in the query.
+        schema: Schema of its value, without references.
+        required: True if requests without it are refused.
+    """
+
+    name: str
+    schema: Schema
+    required: bool
+
+
+@frozen(eq=False)
+class Operation:
+    """An operation of the service.
+
+    Attributes:
+        name: Its ``operationId``.
+        status: Status of its success.
+        public: True if it needs no key and is not limited (specification 8, rule 3).
+        path_names: Names of the path parameters in order.
+        query: Query parameters.
+        body: Schema of the body, without references; None if it takes none.
+        body_required: True if a request without a body is refused.
+    """
+
+    name: str
+    status: int
+    public: bool
+    path_names: tuple[str, ...]
+    query: tuple[Parameter, ...]
+    body: Schema | None
+    body_required: bool
+
+
+@frozen
+class Match:
+    """What a path and a method select.
+
+    Attributes:
+        operation: The operation, or None.
+        path: Path parameters of the operation.
+        allowed: Methods of the path; none if the path is unknown.
+    """
+
+    operation: Operation | None
+    path: Mapping[str, str] = field(factory=dict)
+    allowed: tuple[str, ...] = ()
+
+
+class Routes:
+    """Operations by path and method.
+
+    Args:
+        description: The text of an OpenAPI document.
+    """
+
+    def __init__(self, description: bytes) -> None:
+        self.description = description
+        self.operations: dict[str, Operation] = {}
+        self._tree: dict[str | None, Any] = {}  # by segment; "{}" takes any, None leads to the methods
+        document = json.loads(description)
+        for path, methods in document["paths"].items():
+            node = self._tree
+            for segment in path.split("/"):
+                node = node.setdefault("{}" if segment.startswith("{") else segment, {})
+            node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
+            self.operations |= {operation.name: operation for operation in node[None].values()}
+
+    def match(self, method: str, path: str) -> Match:
+        """Return the operation of a method and an encoded path."""
+        node, values = self._tree, []
+        for segment in path.split("/"):
+            if segment in node and segment != "{}":
+                node = node[segment]
+            elif segment and "{}" in node:
+                node = node["{}"]
+                values.append(unquote(segment) if "%" in segment else segment)
+            else:
+                return Match(None)
+        methods = node.get(None, {})
+        operation = methods.get(method)
+        if operation is None:
+            return Match(None, allowed=tuple(methods))
+        return Match(operation, dict(zip(operation.path_names, values, strict=True)))
+
+
+@cache
+def routes() -> Routes:
+    """Return the routes of the service; the document is read once."""
+    # get_data reads as an import does, so that detectors of blocking calls accept it inside a loop.
+    return Routes(pkgutil.get_data("cmsapi.sandbox", "openapi.json") or b"")
+
+
+def _operation(path: str, described: Mapping[str, Any], document: Mapping[str, Any]) -> Operation:
+    parameters = _resolved(described.get("parameters", []), document)
+    body = _resolved(described.get("requestBody", {}), document)
+    return Operation(
+        name=described["operationId"],
+        status=min(int(status) for status in described["responses"]),
+        public=described.get("security") == [],
+        path_names=tuple(part[1:-1] for part in path.split("/") if part.startswith("{")),
+        query=tuple(
+            Parameter(each["name"], each["schema"], each["required"]) for each in parameters if each["in"] == "query"
+        ),
+        body=body["content"]["application/json"]["schema"] if body else None,
+        body_required=bool(body) and body["required"],
+    )
+
+
+def _resolved(node: Any, document: Mapping[str, Any]) -> Any:
+    """Return a part of a document with all references replaced by what they name."""
+    if isinstance(node, list):
+        return [_resolved(each, document) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        target: Any = document
+        for name in node["$ref"].removeprefix("#/").split("/"):
+            target = target[name]
+        return _resolved(target, document)
+    return {name: _resolved(value, document) for name, value in node.items()}

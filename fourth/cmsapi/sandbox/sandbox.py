@@ -1,0 +1,205 @@
+"""The public face of the sandbox: a whole Content Marketing Service in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from random import Random
+
+from cmsapi.errors import NotSentError, OutcomeUnknownError
+from cmsapi.messages import Request, Response
+from cmsapi.sandbox.clock import Clock
+from cmsapi.sandbox.durations import Distribution
+from cmsapi.sandbox.faults import Dropped, Fault, Faults, as_faults
+from cmsapi.sandbox.initial_data import populate
+from cmsapi.sandbox.jobs import Jobs, Outcome
+from cmsapi.sandbox.ledger import Ledger
+from cmsapi.sandbox.limits import Limits
+from cmsapi.sandbox.service import Service
+from cmsapi.sandbox.store import ALPHABET, Choices, Store
+
+KEYWORDS = 20  # keywords of a new sandbox that were never analyzed
+CONTENTS = 5  # contents of a new sandbox
+KEY_CHARACTERS = 32  # characters of a key after sk_
+IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so that a forgotten `transport` fails at once
+
+
+class Transport:
+    """Transport of an in-process sandbox; no socket is involved."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: set[asyncio.Task[Response]] = set()
+
+    async def send(self, request: Request) -> Response:
+        """Return the service's answer.
+
+        Raises:
+            NotSentError: A fault refuses the connection.
+            OutcomeUnknownError: A fault drops the request or its answer.
+        """
+        try:
+            if not self._service.faults.latency:
+                return await self._service.handle(request)
+            # What has left the client arrives, even if the client stops waiting.
+            task = asyncio.create_task(self._service.handle(request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return await asyncio.shield(task)
+        except Dropped as dropped:
+            if dropped.sent:
+                raise OutcomeUnknownError("The sandbox dropped the connection; the request may have arrived.") from None
+            raise NotSentError("The sandbox refused the connection; nothing was sent.") from None
+
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class Sandbox:
+    """A whole service. The same seed gives the same identifiers, keys, durations and faults.
+
+    ``transport`` answers in process, `serve` on a loopback socket; both lead to the same records and limits. All
+    intervals are on the clock of the running event loop, so that virtual time works.
+
+    Args:
+        seed: Seed of everything that is drawn.
+        keywords: Number of keywords that were never analyzed, or their texts.
+        contents: Number of contents, each on a page whose keyword has been analyzed, so that a generation can start.
+        limits: Rate limits of each key.
+        durations: Durations of jobs: a distribution or a number of seconds, for all or by kind (``analysis``,
+            ``prompt``, ``search``, ``generation``, ``knowledge_document``).
+        faults: Faults and latency between client and service.
+        credits: Balances at the start (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
+        choices: Behaviour where the specification shows nothing.
+        clock_skew: Seconds by which the service's calendar is ahead of the real one.
+        epoch: Calendar time of the first request in seconds since 1970; None for the present.
+
+    Attributes:
+        transport: Transport for ``Client(transport=)``.
+        base_url: Address for ``Client(base_url=)``; the real one inside `serve`.
+        api_key: Key of an administrator.
+        member_key: Key of a member, who sees one workspace less and may not do what only an Admin may.
+        workspace_id: Workspace of all following identifiers.
+        private_workspace_id: Workspace that only the administrator sees.
+        user_ids: Users of the organization, the administrator first.
+        page_ids: Pages, those of the contents first.
+        keyword_ids: Keywords that were never analyzed.
+        analyzed_keyword_ids: Keywords of the contents.
+        prompt_ids: Prompts that were never analyzed.
+        content_ids: Contents.
+        folder_ids: Folders.
+        content_status_ids: Workflow statuses.
+        brand_voice_ids: Brand voices.
+        knowledge_document_ids: Processed knowledge documents.
+        ledger: Requests and accepted launches until now.
+        faults: Faults and latency, which may be changed at any time.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        keywords: int | Sequence[str] = KEYWORDS,
+        contents: int = CONTENTS,
+        limits: Limits | None = None,
+        durations: Distribution | float | Mapping[str, Distribution | float] | None = None,
+        faults: Faults | Fault | Iterable[Fault] | None = None,
+        credits: Mapping[str, int] | None = None,  # noqa: A002 - the word of the specification
+        choices: Choices | None = None,
+        clock_skew: float = 0.0,
+        epoch: float | None = None,
+    ) -> None:
+        self.ledger = Ledger()
+        self.faults = as_faults(faults)
+        self._clock = Clock(epoch, clock_skew)
+        self._store = Store(seed, self._clock, choices or Choices(), credits)
+        self._jobs = Jobs(seed, self._store, self.ledger, durations)
+        data = populate(self._store, keywords, contents)
+        rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
+        self.api_key, self.member_key = ("sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS)) for _ in range(2))
+        keys = {self.api_key: data.admin, self.member_key: data.member}
+        self._service = Service(seed, self._store, self._jobs, limits or Limits(), self.faults, self.ledger, keys)
+        self.transport = Transport(self._service)
+        self.base_url = IN_PROCESS_URL
+        self.workspace_id = data.workspace
+        self.private_workspace_id = data.private_workspace
+        self.user_ids = data.identifiers["users"]
+        self.page_ids = data.identifiers["pages"]
+        self.content_ids = data.identifiers["contents"]
+        self.prompt_ids = data.identifiers["prompts"]
+        self.folder_ids = data.identifiers["folders"]
+        self.content_status_ids = data.identifiers["statuses"]
+        self.brand_voice_ids = data.identifiers["voices"]
+        self.knowledge_document_ids = data.identifiers["knowledge"]
+        analyzed = max(1, contents)
+        self.analyzed_keyword_ids = data.identifiers["keywords"][:analyzed]
+        self.keyword_ids = data.identifiers["keywords"][analyzed:]
+
+    def __repr__(self) -> str:
+        return f"<Sandbox at {self.base_url}>"
+
+    @property
+    def credits(self) -> dict[str, int]:
+        """The balances of the present, which may be changed in place."""
+        self._jobs.advance(self._clock.now())
+        return self._store.credits
+
+    @credits.setter  # noqa: A003 - the same
+    def credits(self, balances: Mapping[str, int]) -> None:
+        self._store.credits.update(balances)
+
+    def set_outcome(
+        self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
+    ) -> None:
+        """Choose how jobs of a target end, the running one too, until another choice is made.
+
+        Args:
+            target: Identifier of a keyword, prompt, content, search, generation or document, or the text of a keyword,
+                a prompt or a search, or the name of a document. It need not exist yet.
+            outcome: ``success``, ``failed``, or any other word that the service shall show; None shows null.
+            duration: Seconds that later jobs take, in place of a drawn duration.
+            ideas: Number of ideas that a search finds.
+        """
+        self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
+
+    def finish(self, target: str | None = None) -> int:
+        """End running jobs now.
+
+        Args:
+            target: What `set_outcome` takes; None for all.
+
+        Returns:
+            Number of jobs that ended.
+        """
+        return self._jobs.finish(target, self._clock.now())
+
+    @asynccontextmanager
+    async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
+        """Serve on a socket while the context is open; its value is the base URL.
+
+        Args:
+            port: Port; 0 takes a free one.
+            host: Address to listen on.
+        """
+        from cmsapi.sandbox.server import listen  # aiohttp takes long to import
+
+        async with listen(self._service, host, port) as base_url:
+            self.base_url = base_url
+            try:
+                yield base_url
+            finally:
+                self.base_url = IN_PROCESS_URL
+
+
+async def serve_forever(sandbox: Sandbox, port: int, write: Callable[[str], object]) -> None:
+    """Serve a sandbox until cancelled, and write its address and keys.
+
+    Args:
+        sandbox: The sandbox.
+        port: Port; 0 takes a free one.
+        write: Writes a text to the terminal.
+    """
+    async with sandbox.serve(port) as base_url:
+        write(f"CMSAPI_BASE_URL={base_url}\nCMSAPI_API_KEY={sandbox.api_key}\n# member's key: {sandbox.member_key}\n")
+        await asyncio.Event().wait()

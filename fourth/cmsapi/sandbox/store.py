@@ -1,0 +1,125 @@
+"""Records of the service: dictionaries in tables by identifier, in the order of their creation.
+
+A record has the fields of its document under the names of the wire, identifiers of what it belongs to
+(``workspaceId``), and what only the service knows. `documents` shows what clients may see of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+from attrs.validators import in_
+
+from cmsapi.sandbox.clock import Clock
+
+Record: TypeAlias = dict[str, Any]
+
+IDENTIFIER_BITS = 110  # 22 characters of 5 bits, so that with 01hx an identifier has the 26 characters of a ULID
+MOST_SEARCHES = 20_000  # most monthly searches of a keyword
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+PREFIXES: Mapping[str, str] = {
+    "users": "usr",
+    "organizations": "org",
+    "workspaces": "wsp",
+    "statuses": "sta",
+    "folders": "fld",
+    "contents": "cnt",
+    "generations": "gen",
+    "pages": "pag",
+    "keywords": "kwd",
+    "prompts": "prm",
+    "voices": "voi",
+    "knowledge": "kdc",
+    "searches": "cis",
+    "usages": "cus",
+}
+DEFAULT_CREDITS: Mapping[str, int] = {"analysis": 5000, "aiWriting": 1000, "contentIdeasSearches": 2000}
+CREDIT_TYPES: Mapping[str, str] = {
+    "analysis": "analysis",
+    "aiWriting": "ai_writing",
+    "contentIdeasSearches": "content_idea_search",
+}
+
+
+def _choice(*values: Any) -> Any:
+    return field(default=values[0], validator=in_(values))
+
+
+@frozen(kw_only=True)
+class Choices:
+    """What the service does where the specification shows nothing; the first value of each is the default.
+
+    Args:
+        ideas_before_success: Ideas of an unfinished search are a 409, or an empty page.
+        failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it.
+        keyword_items: Keywords in lists have ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
+        charged: A credit is charged at launch; when the job succeeds; or at launch and given back when the job fails.
+        malformed_query: Status for a query parameter of the wrong type or out of its range.
+        deletion: Status of a deletion; 204 has no body.
+    """
+
+    ideas_before_success: Literal["conflict", "empty"] = _choice("conflict", "empty")
+    failed_analysis_timestamp: Literal["unchanged", "new"] = _choice("unchanged", "new")
+    keyword_items: Literal["full", "status", "neither"] = _choice("full", "status", "neither")
+    charged: Literal["launch", "completion", "refunded"] = _choice("launch", "completion", "refunded")
+    malformed_query: Literal[400, 422] = _choice(400, 422)
+    deletion: Literal[200, 204] = _choice(200, 204)
+
+
+class Store:
+    """All records of one service.
+
+    Args:
+        seed: Seed of identifiers and made-up values.
+        clock: Clock of timestamps.
+        choices: Behaviour where the specification is silent.
+        balances: Credits at the start, by balance; missing ones have their defaults.
+    """
+
+    def __init__(self, seed: int, clock: Clock, choices: Choices, balances: Mapping[str, int] | None) -> None:
+        unknown = set(balances or ()) - set(DEFAULT_CREDITS)
+        if unknown:
+            raise ValueError(f"credits: unknown balance {min(unknown)!r}; known are {', '.join(DEFAULT_CREDITS)}")
+        self.clock = clock
+        self.choices = choices
+        self.credits = {**DEFAULT_CREDITS, **(balances or {})}
+        self.tables: dict[str, dict[str, Record]] = {table: {} for table in PREFIXES}
+        self.rng = Random(f"{seed} records")  # noqa: S311 - made-up data
+
+    def new_id(self, prefix: str) -> str:
+        """Return a new identifier such as ``usr_01hx…``."""
+        bits = self.rng.getrandbits(IDENTIFIER_BITS)
+        return f"{prefix}_01hx" + "".join(ALPHABET[bits >> shift & 31] for shift in range(0, IDENTIFIER_BITS, 5))
+
+    def add(self, table: str, **fields: Any) -> Record:
+        """Insert a record with a new identifier, created now unless it says when, and return it."""
+        record: Record = {"id": self.new_id(PREFIXES[table]), **fields}
+        record.setdefault("createdAt", self.clock.stamp())
+        self.tables[table][record["id"]] = record
+        return record
+
+    def find(self, table: str, **fields: Any) -> Iterator[Record]:
+        """Return the records whose fields have the given values, newest first."""
+        wanted = fields.items()
+        return (record for record in reversed(self.tables[table].values()) if wanted <= record.items())
+
+    def searches(self) -> int:
+        """Return a made-up monthly search volume."""
+        return self.rng.randrange(MOST_SEARCHES)
+
+    def charge(self, balance: str, amount: int, *, at: float, workspace: str, user: str, keyword: str) -> None:
+        """Take credits from a balance and enter the usage (specification 2.7); a negative amount gives them back."""
+        self.credits[balance] -= amount
+        self.add(
+            "usages",
+            createdAt=self.clock.stamp(at),
+            amount=amount,
+            remainingCredits=self.credits[balance],
+            type=CREDIT_TYPES[balance],
+            workspaceId=workspace,
+            userId=user,
+            keyword=keyword,
+        )
