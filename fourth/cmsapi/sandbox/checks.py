@@ -43,8 +43,10 @@ def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
     for parameter in operation.query:
-        name, texts = parameter.name, given.get(parameter.name)
-        if texts is not None:
+        name, texts = parameter.name, given.get(parameter.name, [])
+        if parameter.schema.get("type") == "array":
+            texts = texts + given.get(f"{name}[]", [])
+        if texts:
             values[name] = _value(parameter, texts, malformed)
         elif parameter.required:
             raise Refusal(400, f"'{name}' is required.")

@@ -18,7 +18,7 @@ REFERENCES = {"assignedToId": "users", "contentStatusId": "statuses", "folderId"
 def list_contents(call: Call) -> Document:
     """List contents in short form, with filters."""
     query, workspace = call.query, call.get("workspaces", "workspaceId")["id"]
-    statuses = [*query.get("contentStatusId[]", ()), *filter(None, [query.get("contentStatusId")])]
+    statuses = query.get("contentStatusId")
     exact, least, most = query.get("contentScore"), query.get("contentScore[gte]"), query.get("contentScore[lte]")
 
     def matches(content: Record) -> bool:
@@ -58,7 +58,7 @@ def update_content(call: Call) -> Document:
         raise Refusal(409, f"The version is {content['version']}; read the content again.")
     content.update(_fields(call, content["workspaceId"]))
     if "html" in body:
-        drafts.write(call.store, content, body["html"], call.user["id"])
+        drafts.write(call.store, content, body["html"] or "", call.user["id"])
     drafts.touch(call.store, content)
     return documents.content(call.store, content)
 
