@@ -6,7 +6,7 @@ from cmsapi.sandbox import documents
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.documents import Document
 
-PAGE = ["id", "url", "lastStatusCode", "createdAt"]
+PAGE = ["id", "url", "lastStatusCode"]
 
 
 def list_pages(call: Call) -> Document:
