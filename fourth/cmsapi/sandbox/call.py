@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import field, frozen
 
+from cmsapi.sandbox.documents import Document
 from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
-
-Document: TypeAlias = dict[str, Any]
 
 
 @frozen

@@ -55,14 +55,16 @@ def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any
     return values
 
 
-def read_body(operation: Operation, method: str, media_type: str, body: bytes) -> Any:
-    """Return the parsed body of a request; an empty object if it has none or the operation takes none.
+def read_body(operation: Operation, media_type: str, body: bytes) -> Any:
+    """Return the parsed body of a request; an empty object if there is none, or the operation ignores it.
 
     Raises:
         Refusal: 415, 400 or 422.
     """
+    if not operation.reads_body:
+        return {}
     is_json = JSON_TYPE.fullmatch(media_type.partition(";")[0].strip().lower())
-    if not is_json and (body or (media_type and method != "GET")):
+    if not is_json and (body or media_type):
         raise Refusal(415, "The body must be application/json.")
     if not body:
         if operation.body_required:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from random import Random
+from typing import TypeAlias
 
-from attrs import define, frozen
+from attrs import frozen
 
 from cmsapi.sandbox.durations import Distribution, Fixed, Lognormal
 from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger
@@ -68,31 +69,26 @@ class Outcome:
 SUCCESS = Outcome()
 
 
-@define(eq=False)
+Finished: TypeAlias = Callable[[Record, float, Outcome], None]
+
+
+@frozen(eq=False)
 class Job:
     """A running job.
 
     Attributes:
-        kind: Name of its kind.
         record: Record that shows its status.
-        keyword: Text that its credit usage names.
-        names: Identifiers and texts by which `set_outcome` and `finish` know it.
-        workspace: Identifier of its workspace.
-        user: Identifier of the user who launched it.
         launch: Its entry in the ledger.
-        ends_at: Time of its end.
-        finished: Called with the job, its end and its outcome after the status has moved.
+        user: Identifier of the user who launched it.
+        keyword: Text that its credit usage names.
+        finished: Called with the record, the time of the end and the outcome after the status has moved.
     """
 
-    kind: str
     record: Record
-    keyword: str
-    names: tuple[str, ...]
-    workspace: str
-    user: str
     launch: AcceptedLaunch
-    ends_at: float
-    finished: Callable[[Record, float, Outcome], None] | None
+    user: str
+    keyword: str
+    finished: Finished | None
 
 
 class Jobs:
@@ -126,7 +122,7 @@ class Jobs:
         self._rngs = {name: Random(f"{seed} {name}") for name in KINDS}  # noqa: S311 - made-up durations
         self._accepted: Counter[tuple[str, str]] = Counter()
         self._running: dict[str, Job] = {}
-        self._moves: list[tuple[float, int, Job, str | None]] = []
+        self._moves: list[tuple[float, int, Job, str | None]] = []  # None for the end
         self._number = 0
         self.outcomes: dict[str, Outcome] = {}
 
@@ -143,49 +139,49 @@ class Jobs:
             raise Refusal(409, f"No {balance} credit is left.")
 
     def launch(
-        self,
-        kind: str,
-        record: Record,
-        *,
-        user: str,
-        target: str,
-        keyword: str,
-        finished: Callable[[Record, float, Outcome], None] | None = None,
+        self, kind: str, record: Record, *, user: str, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start a job that `check` has admitted, and charge its credit."""
-        now, rules = self._store.clock.now(), KINDS[kind]
+        """Start a job that `check` has admitted, and charge its credit.
+
+        Args:
+            kind: Name of the kind.
+            record: Record that shows the status.
+            user: Identifier of the user.
+            target: What the ledger names.
+            keyword: Text that the credit usage names.
+            finished: What else happens at the end.
+        """
+        now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
         self._ledger.launches.append(launch)
-        names = (record["id"], target, keyword)
-        duration = self._outcome(names).duration
-        if duration is None:
-            duration = self._durations[kind].draw(self._rngs[kind])
-        job = Job(kind, record, keyword, names, record["workspaceId"], user, launch, now + duration, finished)
+        job = Job(record, launch, user, keyword, finished)
         if self._store.choices.charged != "completion":
             self._charge(job, 1, now)
-        record[rules.field] = rules.words[0]
+        duration = self._outcome(launch).duration
+        if duration is None:
+            duration = self._durations[kind].draw(self._rngs[kind])
+        record[field] = words[0]
         self._running[record["id"]] = job
-        for word in rules.words[1:]:
+        for word in words[1:]:
             self._push(now + duration * QUEUED_PART, job, word)
-        self._push(job.ends_at, job, None)
-        self.advance(now)
+        self._push(now + duration, job, None)
 
     def advance(self, now: float) -> None:
         """Move all jobs up to a time."""
         while self._moves and self._moves[0][0] <= now:
             at, _, job, word = heapq.heappop(self._moves)
-            if self._running.get(job.record["id"]) is not job:
-                continue
+            if self._running.get(job.launch.job_id) is not job:
+                continue  # `finish` has ended it
             if word is None:
                 self._end(job, at)
             else:
-                job.record[KINDS[job.kind].field] = word
+                job.record[KINDS[job.launch.kind].field] = word
 
     def finish(self, target: str | None, now: float) -> int:
         """End the running jobs of a target, or all, now; return their number."""
         self.advance(now)
-        jobs = [job for job in self._running.values() if target is None or target in job.names]
+        jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]
         for job in jobs:
             self._end(job, now)
         return len(jobs)
@@ -194,12 +190,12 @@ class Jobs:
         self._number += 1
         heapq.heappush(self._moves, (at, self._number, job, word))
 
-    def _outcome(self, names: Iterable[str]) -> Outcome:
-        return next((self.outcomes[name] for name in names if name in self.outcomes), SUCCESS)
+    def _outcome(self, launch: AcceptedLaunch) -> Outcome:
+        return self.outcomes.get(launch.job_id) or self.outcomes.get(launch.target) or SUCCESS
 
     def _end(self, job: Job, at: float) -> None:
-        del self._running[job.record["id"]]
-        outcome, kind, charged = self._outcome(job.names), KINDS[job.kind], self._store.choices.charged
+        del self._running[job.launch.job_id]
+        outcome, kind, charged = self._outcome(job.launch), KINDS[job.launch.kind], self._store.choices.charged
         job.record[kind.field] = kind.success if outcome.word == "success" else outcome.word
         if charged == "completion" and outcome.word == "success":
             self._charge(job, 1, at)
@@ -209,7 +205,7 @@ class Jobs:
             job.finished(job.record, at, outcome)
 
     def _charge(self, job: Job, amount: int, at: float) -> None:
-        balance = KINDS[job.kind].balance
+        balance, workspace = KINDS[job.launch.kind].balance, job.record["workspaceId"]
         if balance is not None:
             job.launch.credits += amount
-            self._store.charge(balance, amount, at=at, workspace=job.workspace, user=job.user, keyword=job.keyword)
+            self._store.charge(balance, amount, at=at, workspace=workspace, user=job.user, keyword=job.keyword)

@@ -39,7 +39,8 @@ class Operation:
         public: True if it needs no key and is not limited (specification 8, rule 3).
         path_names: Names of the path parameters in order.
         query: Query parameters.
-        body: Schema of the body, without references; None if it takes none.
+        reads_body: True if the body and its media type are looked at.
+        body: Schema of the body, without references; None if any is ignored.
         body_required: True if a request without a body is refused.
     """
 
@@ -48,6 +49,7 @@ class Operation:
     public: bool
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
+    reads_body: bool
     body: Schema | None
     body_required: bool
 
@@ -122,6 +124,7 @@ def _operation(path: str, described: Mapping[str, Any], document: Mapping[str, A
         query=tuple(
             Parameter(each["name"], each["schema"], each["required"]) for each in parameters if each["in"] == "query"
         ),
+        reads_body="415" in described["responses"],
         body=body["content"]["application/json"]["schema"] if body else None,
         body_required=bool(body) and body["required"],
     )

@@ -155,8 +155,8 @@ class Sandbox:
         """Choose how jobs of a target end, the running one too, until another choice is made.
 
         Args:
-            target: Identifier of a keyword, prompt, content, search, generation or document, or the text of a keyword,
-                a prompt or a search, or the name of a document. It need not exist yet.
+            target: Identifier of a keyword, prompt or content, seed keyword of a search or name of a document, existing
+                or not; or the identifier of a search, generation or document.
             outcome: ``success``, ``failed``, or any other word that the service shall show; None shows null.
             duration: Seconds that later jobs take, in place of a drawn duration.
             ideas: Number of ideas that a search finds.

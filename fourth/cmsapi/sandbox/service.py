@@ -114,13 +114,12 @@ class Service:
         now: float,
         fault: Fault | None,
     ) -> Response:
-        operation = route.operation
-        if operation is not None and operation.public:
-            return self._public(operation)
+        failure = fault.refusal if fault is not None and fault.status is not None else None
+        if route.operation is not None and route.operation.public:
+            return self._response(failure) if failure else self._public(route.operation)
         if user is None:
             return self._response(Refusal(401, "The API key is missing, malformed, invalid or revoked."))
         windows = self._windows.get(user["id"]) or self._windows.setdefault(user["id"], KeyWindows(self._limits, now))
-        failure = fault.refusal if fault is not None and fault.status is not None else None
         wait = windows.arrive(now) if failure is None or failure.status not in UNCOUNTED else None
         result: Refusal | tuple[int, Any]
         if wait is not None:
@@ -145,7 +144,7 @@ class Service:
                 raise Refusal(405, f"The path has no {request.method}.", {"allow": ", ".join(route.allowed)})
             raise Refusal(404, "No such path.")
         choices = self.store.choices
-        body = read_body(operation, request.method, headers.get("content-type", ""), request.body or b"")
+        body = read_body(operation, headers.get("content-type", ""), request.body or b"")
         values = read_query(operation, query, choices.malformed_query)
         if operation.name in ADMIN_ONLY and user["role"] != "Admin":
             raise Refusal(403, "Only an Admin may do this.")
