@@ -186,7 +186,7 @@ class Contents(Resource):
 
         Costs two requests, and two more for each conflict (specification 7, retry rule 3)::
 
-            await client.contents.edit(id, lambda content: {"title": content.title.upper()})
+            await client.contents.edit(id, lambda content: {"title": f"{content.title} in 2026"})
 
         Args:
             content_id: The content.
