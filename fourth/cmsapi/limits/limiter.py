@@ -101,12 +101,11 @@ class Permit:
         self.began = now = loop.time()
         if limiter.waiters or limiter.next_look(now, self._priority) > now:
             self.began = None
-            await limiter.wait(self._priority, self._max_wait, now)
+            self._number = await limiter.wait(self._priority, self._max_wait, now)
             self.began = loop.time()
             self.waited = self.began - now
         else:
-            limiter.take()
-        self._number = limiter.sent
+            self._number = limiter.take()
         return self
 
     def answered(self, rate: RateHeaders | None, *, success: bool = True, retry_after: float | None = None) -> None:
@@ -144,9 +143,9 @@ class Limiter:
         self._paused_until = -math.inf
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
-        self._number = 0
-        self.waiters: list[tuple[Priority, int, asyncio.Future[None]]] = []
-        self.sent = 0
+        self._sent = 0
+        self._arrived = 0
+        self.waiters: list[tuple[Priority, int, asyncio.Future[int]]] = []
 
     def acquire(self, priority: Priority = Priority.CALL, max_wait: float | None = None) -> Permit:
         """Return a context that is entered when a request may be sent.
@@ -181,14 +180,15 @@ class Limiter:
         may_ask = self._others and self._hour.free(now) > 0 and not self._hour.in_flight
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
-    def take(self) -> None:
-        """Take both tokens for one request."""
-        self.sent += 1
+    def take(self) -> int:
+        """Take both tokens for one request, and return its number."""
+        self._sent += 1
         self._burst.take()
         self._hour.take()
+        return self._sent
 
-    async def wait(self, priority: Priority, max_wait: float | None, now: float) -> None:
-        """Wait for both tokens, and take them."""
+    async def wait(self, priority: Priority, max_wait: float | None, now: float) -> int:
+        """Wait for both tokens, take them, and return the number of the request."""
         loop = asyncio.get_running_loop()
         if max_wait is not None and (seconds := self._estimate(now, priority) - now) > max_wait:
             raise RateLimitWaitError(
@@ -196,12 +196,12 @@ class Limiter:
                 "nothing was sent",
                 retry_after=seconds,
             )
-        self._number += 1
-        waiter: asyncio.Future[None] = loop.create_future()
-        heapq.heappush(self.waiters, (priority, self._number, waiter))
+        self._arrived += 1
+        waiter: asyncio.Future[int] = loop.create_future()
+        heapq.heappush(self.waiters, (priority, self._arrived, waiter))
         self._grant()
         try:
-            await waiter
+            return await waiter
         except BaseException:
             if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
                 self.release(left=False)
@@ -217,8 +217,8 @@ class Limiter:
         if rate is None or number < self._newest:
             return
         self._newest = number
-        # Requests that left after this one are not in what it counts.
-        own = self._hour.out(now) - (self.sent - number)
+        # Which of the requests still in flight it counts is not known, so none but this one: others get the doubt.
+        own = self._hour.out(now) - self._hour.in_flight + 1
         self._others = max(0, self._hour.limit - rate.remaining - own)
         self._ask_at = now + rate.reset + _ROUNDING
 
@@ -249,8 +249,7 @@ class Limiter:
                         self._timer = loop.call_at(look, self._grant)
                         self._announce(now, look, "the hour is used")
                     return
-                self.take()
-                waiter.set_result(None)
+                waiter.set_result(self.take())
             heapq.heappop(self.waiters)
 
     def _estimate(self, now: float, priority: Priority) -> float:
