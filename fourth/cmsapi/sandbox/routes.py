@@ -62,11 +62,13 @@ class Match:
         operation: The operation, or None.
         path: Path parameters of the operation.
         allowed: Methods of the path; none if the path is unknown.
+        public: True if the path needs no key and is not limited.
     """
 
     operation: Operation | None
     path: Mapping[str, str] = field(factory=dict)
     allowed: tuple[str, ...] = ()
+    public: bool = False
 
 
 class Routes:
@@ -100,10 +102,10 @@ class Routes:
             else:
                 return Match(None)
         methods = node.get(None, {})
-        operation = methods.get(method)
+        operation, public = methods.get(method), any(each.public for each in methods.values())
         if operation is None:
-            return Match(None, allowed=tuple(methods))
-        return Match(operation, dict(zip(operation.path_names, values, strict=True)))
+            return Match(None, allowed=tuple(methods), public=public)
+        return Match(operation, dict(zip(operation.path_names, values, strict=True)), public=public)
 
 
 @cache

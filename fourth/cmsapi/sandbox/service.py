@@ -115,8 +115,10 @@ class Service:
         fault: Fault | None,
     ) -> Response:
         failure = fault.refusal if fault is not None and fault.status is not None else None
-        if route.operation is not None and route.operation.public:
-            return self._response(failure) if failure else self._public(route.operation)
+        if route.public:
+            if failure is None and route.operation is not None:
+                return self._public(route.operation)
+            return self._response(failure or _missing(request.method, route))
         if user is None:
             return self._response(Refusal(401, "The API key is missing, malformed, invalid or revoked."))
         windows = self._windows.get(user["id"]) or self._windows.setdefault(user["id"], KeyWindows(self._limits, now))
@@ -140,9 +142,7 @@ class Service:
     ) -> tuple[int, Any]:
         operation = route.operation
         if operation is None:
-            if route.allowed:
-                raise Refusal(405, f"The path has no {request.method}.", {"allow": ", ".join(route.allowed)})
-            raise Refusal(404, "No such path.")
+            raise _missing(request.method, route)
         choices = self.store.choices
         body = read_body(operation, headers.get("content-type", ""), request.body or b"")
         values = read_query(operation, query, choices.malformed_query)
@@ -175,6 +175,12 @@ class Service:
     def _headers(self) -> dict[str, str]:
         self._number += 1
         return {"date": self._clock.date(), "x-request-id": f"req_01hx{self._number:022d}"}
+
+
+def _missing(method: str, route: Match) -> Refusal:
+    if route.allowed:
+        return Refusal(405, f"The path has no {method}.", {"allow": ", ".join(route.allowed)})
+    return Refusal(404, "No such path.")
 
 
 def _target(url: str) -> str:
