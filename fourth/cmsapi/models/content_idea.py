@@ -47,7 +47,7 @@ class ContentIdeas(Sequence[ContentIdea]):
 
     search: ContentIdeaSearch
     ideas: tuple[ContentIdea, ...]
-    complete: bool = True
+    complete: bool
 
     def __len__(self) -> int:
         return len(self.ideas)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
@@ -20,7 +19,6 @@ from cmsapi.errors import (
     ArgumentError,
     CMSError,
     ConflictError,
-    DecodeError,
     EditConflictError,
     OutcomeUnknownError,
     ServerError,
@@ -203,35 +201,31 @@ class Contents(Resource):
             ServerError: The service failed, and the content does not show the change.
         """
         check_number("attempts", attempts, 1)
-        content = await self.get(content_id)
-        for attempt in itertools.count(1):
+        content, attempt = await self.get(content_id), 0
+        while True:
+            attempt += 1
             answer = change(content)
             changes = await answer if inspect.isawaitable(answer) else answer
             if not isinstance(changes, Mapping):
                 raise ArgumentError("change", f"must return a mapping of fields, got {type(changes).__name__}")
             if not changes:
-                break
-            if content.version is None:
-                problem = f"content {content_id} has no version, so that an update might overwrite another one"
-                raise DecodeError(f"{problem}; nothing was changed", path="$.version", operation="get_content")
+                return content
+            version = check_number("version", content.version, 0)
             try:
-                return await self.update(content_id, content.version, **changes)
+                return await self.update(content_id, version, **changes)
             except ConflictError as error:
                 content = await self.get(content_id)
                 if _shows(content, changes):
-                    break
+                    return content
                 if attempt == attempts:
-                    problem = (
-                        f"content {content_id} was refused with 409 at each of {attempts} attempts; nothing was changed"
-                    )
+                    problem = f"content {content_id} was refused with 409 {attempts} times; nothing was changed"
                     raise EditConflictError(f"{problem}: {error.message}", attempts=attempts) from error
             except (OutcomeUnknownError, ServerError):
                 with contextlib.suppress(CMSError):
                     content = await self.get(content_id)
                     if _shows(content, changes):
-                        break
+                        return content
                 raise
-        return content
 
     async def publish(self, content_id: str, url: str | None = None) -> Content:
         """Mark a content as published; one request, no credit. Nothing is sent to a CMS.

@@ -46,7 +46,7 @@ class Keywords(Resource):
         """Score a content, or a text, against the recommendations for a keyword; one request, no credit.
 
         Args:
-            keyword_id: A keyword that has been analysed.
+            keyword_id: A keyword that has been analyzed.
             content_id: The content to score; or
             title: the title and
             html: the body to score.

@@ -46,7 +46,7 @@ class Prompts(Resource):
         """Score a content, or a text, against what answer engines say to a prompt; one request, no credit.
 
         Args:
-            prompt_id: A prompt; one that has not been analysed has no report.
+            prompt_id: A prompt; without an analysis it has no report.
             content_id: The content to score; or
             title: the title and
             html: the body to score.

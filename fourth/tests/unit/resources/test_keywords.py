@@ -17,7 +17,7 @@ TEXT = {"title": "Trail shoes", "html": "<p>Shoes for trails</p>"}
 
 
 @spec("4.5:get_keyword")
-async def test_a_new_keyword_is_listed_and_not_analysed(client: Client, sandbox: Sandbox) -> None:
+async def test_a_new_keyword_is_listed_and_not_analyzed(client: Client, sandbox: Sandbox) -> None:
     """A keyword belongs to its page and has no status before an analysis."""
     keyword = await client.keywords.create(sandbox.page_ids[0], "trail shoes")
     assert (keyword.keyword, keyword.page_id) == ("trail shoes", sandbox.page_ids[0])
@@ -25,7 +25,7 @@ async def test_a_new_keyword_is_listed_and_not_analysed(client: Client, sandbox:
     assert keyword.id in [each.id async for each in client.keywords.list(sandbox.page_ids[0])]
 
 
-async def test_a_new_prompt_is_listed_and_not_analysed(client: Client, sandbox: Sandbox) -> None:
+async def test_a_new_prompt_is_listed_and_not_analyzed(client: Client, sandbox: Sandbox) -> None:
     """A prompt belongs to its keyword and has no status before an analysis."""
     prompt = await client.prompts.create(sandbox.keyword_ids[0], "Which trail shoes last?")
     assert prompt == await client.prompts.get(prompt.id)
@@ -33,7 +33,7 @@ async def test_a_new_prompt_is_listed_and_not_analysed(client: Client, sandbox: 
     assert prompt in [each async for each in client.prompts.list(sandbox.keyword_ids[0])]
 
 
-async def test_a_text_is_scored_against_an_analysed_keyword(client: Client, sandbox: Sandbox) -> None:
+async def test_a_text_is_scored_against_an_analyzed_keyword(client: Client, sandbox: Sandbox) -> None:
     """A report has a score from 0 to 1 for a content and for a text; without an analysis there is none."""
     keyword, content = sandbox.keyword_ids[0], sandbox.content_ids[0]
     with pytest.raises(ConflictError):
@@ -49,7 +49,7 @@ async def test_a_text_is_scored_against_an_analysed_keyword(client: Client, sand
         assert report.sources
 
 
-async def test_a_text_is_scored_against_an_analysed_prompt(client: Client, sandbox: Sandbox) -> None:
+async def test_a_text_is_scored_against_an_analyzed_prompt(client: Client, sandbox: Sandbox) -> None:
     """A prompt has no report before its analysis, and one for ChatGPT after it."""
     prompt = await client.prompts.create(sandbox.keyword_ids[0], "Which trail shoes last?")
     assert (await client.prompts.score(prompt.id, **TEXT)).chatgpt is None

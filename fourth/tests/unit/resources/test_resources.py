@@ -46,7 +46,7 @@ async def test_members_are_listed_for_admins(client: Client, sandbox: Sandbox) -
 
 @spec("4.2:get_workspace", "1.3")
 async def test_a_workspace_is_listed_and_has_members(client: Client, sandbox: Sandbox) -> None:
-    """The workspace of the list is the one that is read, and its members have roles."""
+    """A workspace is the same in the list and by itself, and its members have roles."""
     workspace = await client.workspaces.get(sandbox.workspace_id)
     page = await client.workspaces.list()
     assert workspace in page.data
@@ -56,7 +56,7 @@ async def test_a_workspace_is_listed_and_has_members(client: Client, sandbox: Sa
 
 
 async def test_a_brand_voice_is_listed_and_read(client: Client, sandbox: Sandbox) -> None:
-    """The brand voice of the list is the one that is read."""
+    """A brand voice is the same in the list and by itself."""
     voice = (await client.brand_voices.list(sandbox.workspace_id))[0]
     assert voice == await client.brand_voices.get(voice.id)
 
