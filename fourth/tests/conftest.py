@@ -6,16 +6,13 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import HealthCheck, settings
 
 import cmsapi
-
-if TYPE_CHECKING:
-    from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Sandbox
 
 pytest_plugins = ["tests.support.raw", "tests.support.spec"]
 
@@ -56,8 +53,6 @@ def blocking_calls() -> Iterator[BlockBuster]:
 @pytest.fixture
 def sandbox() -> Sandbox:
     """Return a seeded service in this process."""
-    from cmsapi.sandbox import Sandbox
-
     return Sandbox()
 
 
