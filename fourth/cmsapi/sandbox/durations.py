@@ -51,7 +51,7 @@ class Mixture:
         parts: Pairs of a weight and a distribution.
     """
 
-    parts: Sequence[tuple[float, Distribution]] = field(converter=tuple)
+    parts: Sequence[tuple[float, Distribution]]
 
     def draw(self, rng: Random) -> float:
         """Return a duration in seconds of one part, chosen by weight."""
