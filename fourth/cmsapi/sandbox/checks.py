@@ -97,7 +97,7 @@ def _value(parameter: Parameter, texts: list[str], malformed: int) -> Any:
 
 @cache
 def _validator(of: Operation | Parameter) -> Draft202012Validator:
-    return Draft202012Validator(of.body if isinstance(of, Operation) else of.schema)
+    return Draft202012Validator((of.body or {}) if isinstance(of, Operation) else of.schema)
 
 
 def _refuse_constant(name: str) -> None:
@@ -107,8 +107,10 @@ def _refuse_constant(name: str) -> None:
 def _field(error: ValidationError) -> str:
     """Return the path of the field that fails, such as ``settings.brandVoiceId``."""
     names = [str(part) for part in error.absolute_path]
+    found: Any = error.instance
+    schema: Any = error.schema
     if error.validator == "required":
-        names.append(next(name for name in error.validator_value if name not in error.instance))
+        names.append(next(name for name in schema["required"] if name not in found))
     elif error.validator == "additionalProperties":
-        names.append(next(name for name in error.instance if name not in error.schema["properties"]))
+        names.append(next(name for name in found if name not in schema["properties"]))
     return ".".join(names) or "body"

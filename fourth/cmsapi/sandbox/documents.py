@@ -10,9 +10,9 @@ from cmsapi.sandbox.store import Record, Store
 Document: TypeAlias = dict[str, Any]
 
 PERSON = ["id", "firstName", "lastName"]
-MEMBER = [*PERSON, *["email", "jobTitle", "profileImageUrl", "createdAt"]]
+MEMBER = [*PERSON, "email", "jobTitle", "profileImageUrl", "createdAt"]
 DATES = ["createdAt", "updatedAt", "contentUpdatedAt", "publishedAt", "dueDate"]
-CONTENT = [*["id", "title", "type", "contentScore", "wordsCount"], *DATES]
+CONTENT = ["id", "title", "type", "contentScore", "wordsCount", *DATES]
 STATUS = ["id", "label", "color", "position", "isReadOnly"]
 KEYWORD = ["id", "keyword", "analysisStatus", "lastAnalyzedAt", "searchVolume", "countryCode", "languageCode", "pageId"]
 KEYWORD_ITEMS = {
@@ -38,14 +38,13 @@ def related(store: Store, table: str, identifier: str | None, names: Iterable[st
 def user(store: Store, record: Record) -> Document:
     """Return the user of a key, with the organization and its credits (specification 2.1)."""
     organization = store.tables["organizations"][record["organizationId"]]
-    members = [each for each in store.tables["users"].values() if each["organizationId"] == record["organizationId"]]
     return {
         **pick(record, MEMBER),
         "languageCode": record["languageCode"],
         "organization": {
             **pick(organization, ("id", "name", "createdAt", "brandName", "brandImageUrl")),
             "credits": dict(store.credits),
-            "usersCount": len(members),
+            "usersCount": len(store.tables["users"]),
             "workspacesCount": len(store.tables["workspaces"]),
         },
     }

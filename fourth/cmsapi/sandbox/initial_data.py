@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import count, islice, product
 from typing import Any
 
 from attrs import frozen
@@ -57,7 +57,7 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Init
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]
     workspace = _workspace(store, organization, "Northwind shop", "https://www.northwind.example")
     private = _workspace(store, organization, "Northwind labs", "https://labs.northwind.example")
-    admin, member, *_ = (_user(store, organization, {workspace}, *person) for person in PEOPLE)
+    admin, member, *_ = (_user(store, organization, workspace, person) for person in PEOPLE)
     admin["workspaceIds"].add(private)
     _furnish(store, workspace)
     for number in range(max(1, contents)):
@@ -72,6 +72,7 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Init
         for text in texts[first : first + KEYWORDS_PER_PAGE]:
             _add(store, "keywords", **_keyword(store, page, text), **_unanalyzed())
     identifiers = {table: tuple(records) for table, records in store.tables.items()}
+    _furnish(store, private)
     _content(store, _analyzed_keyword(store, private, "private plans"), 1)
     return InitialData(workspace, private, admin, member, identifiers)
 
@@ -82,11 +83,9 @@ def _add(store: Store, table: str, **fields: Any) -> Record:
 
 
 def _phrases() -> Iterator[str]:
-    yield from (f"{kind} {goods}" for goods, kind in product(GOODS, KINDS))
-    number = 1
-    while True:
-        number += 1
-        yield from (f"{kind} {goods} {number}" for goods, kind in product(GOODS, KINDS))
+    for number in count(1):
+        suffix = f" {number}" if number > 1 else ""
+        yield from (f"{kind} {goods}{suffix}" for goods, kind in product(GOODS, KINDS))
 
 
 def _workspace(store: Store, organization: str, name: str, url: str) -> str:
@@ -96,16 +95,8 @@ def _workspace(store: Store, organization: str, name: str, url: str) -> str:
     return str(workspace["id"])
 
 
-def _user(
-    store: Store,
-    organization: str,
-    workspaces: set[str],
-    first: str,
-    last: str,
-    title: str,
-    role: str,
-    workspace_role: str,
-) -> Record:
+def _user(store: Store, organization: str, workspace: str, person: Sequence[str]) -> Record:
+    first, last, title, role, workspace_role = person
     return _add(
         store,
         "users",
@@ -118,16 +109,14 @@ def _user(
         role=role,
         workspaceRole=workspace_role,
         organizationId=organization,
-        workspaceIds=set(workspaces),
+        workspaceIds={workspace},
     )
 
 
 def _furnish(store: Store, workspace: str) -> None:
     for position, (label, color) in enumerate(STATUSES.items()):
-        published = label == "Published"
-        _add(
-            store, "statuses", workspaceId=workspace, label=label, color=color, position=position, isReadOnly=published
-        )
+        state = {"label": label, "color": color, "position": position, "isReadOnly": label == "Published"}
+        _add(store, "statuses", workspaceId=workspace, **state)
     guides = _add(store, "folders", workspaceId=workspace, name="Guides", parentFolderId=None)["id"]
     _add(store, "folders", workspaceId=workspace, name="Shoes", parentFolderId=guides)
     _add(store, "folders", workspaceId=workspace, name="Reviews", parentFolderId=None)
@@ -160,15 +149,20 @@ def _analyzed_keyword(store: Store, workspace: str, text: str) -> Record:
 
 
 def _content(store: Store, keyword: Record, number: int) -> None:
-    title = keyword["keyword"].capitalize()
-    content = drafts.add(store, workspaceId=keyword["workspaceId"], pageId=keyword["pageId"], title=title)
-    users, statuses, folders = (list(store.tables[table]) for table in ("users", "statuses", "folders"))
-    content.update(
-        createdAt=keyword["createdAt"],
-        updatedAt=keyword["createdAt"],
+    workspace, title = keyword["workspaceId"], keyword["keyword"].capitalize()
+    users = [user["id"] for user in store.tables["users"].values() if workspace in user["workspaceIds"]]
+    statuses, folders = (
+        [each["id"] for each in store.find(table, workspaceId=workspace)] for table in ("statuses", "folders")
+    )
+    content = drafts.add(
+        store,
+        workspaceId=workspace,
+        pageId=keyword["pageId"],
+        title=title,
         assignedToId=users[number % len(users)],
         contentStatusId=statuses[number % len(statuses)],
         folderId=folders[number % len(folders)] if number % 2 else None,
     )
+    content.update(createdAt=keyword["createdAt"], updatedAt=keyword["createdAt"])
     parts = number % 4  # each fourth content has no body yet
     drafts.write(store, content, article(title, keyword["keyword"], fact_checks=True) * parts, users[0])

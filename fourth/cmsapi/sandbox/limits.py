@@ -26,15 +26,15 @@ class Limits:
         per_second: Requests in any second.
         per_hour: Requests in any hour.
         used: Requests of the last hour before the first request of a key.
-        used_age: Age of those requests in seconds; None spreads them evenly over the hour.
         colleague: Requests an hour that another program sends with the same key, at even intervals.
+        used_age: Age of the used requests in seconds; None spreads them evenly over the hour.
     """
 
     per_second: int = field(default=PER_SECOND, validator=ge(1))
     per_hour: int = field(default=PER_HOUR, validator=ge(1))
     used: int = field(default=0, validator=ge(0))
-    used_age: float | None = None
     colleague: int = field(default=0, validator=ge(0))
+    used_age: float | None = None
 
 
 class KeyWindows:

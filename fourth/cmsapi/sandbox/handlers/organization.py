@@ -15,8 +15,9 @@ def get_me(call: Call) -> Document:
 
 def list_users(call: Call) -> Document:
     """List the members of the organization by role."""
-    users = call.store.find("users", organizationId=call.user["organizationId"])
-    return call.page(users, lambda user: {**documents.pick(user, documents.MEMBER), "role": user["role"]})
+    return call.page(
+        call.store.find("users"), lambda user: {**documents.pick(user, documents.MEMBER), "role": user["role"]}
+    )
 
 
 def list_workspaces(call: Call) -> Document:
