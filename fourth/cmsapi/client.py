@@ -113,17 +113,17 @@ class Client:
 
     def _use(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self.brand_voices = BrandVoices(pipeline)
-        self.content_ideas = ContentIdeaSearches(pipeline)
-        self.contents = Contents(pipeline)
-        self.credit_usages = CreditUsages(pipeline)
-        self.folders = Folders(pipeline)
-        self.keywords = Keywords(pipeline)
-        self.knowledge_documents = KnowledgeDocuments(pipeline)
-        self.pages = Pages(pipeline)
-        self.prompts = Prompts(pipeline)
-        self.users = Users(pipeline)
-        self.workspaces = Workspaces(pipeline)
+        self.brand_voices: BrandVoices = BrandVoices(pipeline)
+        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(pipeline)
+        self.contents: Contents = Contents(pipeline)
+        self.credit_usages: CreditUsages = CreditUsages(pipeline)
+        self.folders: Folders = Folders(pipeline)
+        self.keywords: Keywords = Keywords(pipeline)
+        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(pipeline)
+        self.pages: Pages = Pages(pipeline)
+        self.prompts: Prompts = Prompts(pipeline)
+        self.users: Users = Users(pipeline)
+        self.workspaces: Workspaces = Workspaces(pipeline)
 
     def __repr__(self) -> str:
         return f"<Client of {self._pipeline.base_url}>"

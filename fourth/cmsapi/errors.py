@@ -108,7 +108,7 @@ class APIError(CMSError):
         self.message = message
         self.retry_after = retry_after
         self.operation = operation
-        self.headers = dict(headers or {})
+        self.headers: Mapping[str, str] = dict(headers or {})
         self.body = body
 
     @property

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from types import TracebackType
 
-from attrs import frozen
+from attrs import define, frozen
 
 from cmsapi.config import RateLimits
 from cmsapi.errors import RateLimitWaitError
@@ -80,52 +80,49 @@ class RateLimitStatus:
         return max(0, self.limit - self.used - self.others)
 
 
+@define
 class Permit:
-    """Permission to send one request, as a context. `answered` must be called with what came, if anything did."""
+    """Permission to send one request, as a context. What came of the request is set before the context ends.
 
-    __slots__ = ("_left", "_limiter", "_max_wait", "_number", "_priority", "began", "waited")
+    Attributes:
+        limiter: The limiter that gives it.
+        priority: Who goes first.
+        max_wait: Seconds beyond which the wait is refused at once.
+        began: Loop time at which the permission came; None while the request waits.
+        waited: Seconds for which the request waited.
+        left: False if the request certainly did not leave.
+        rate: Rate headers of the answer, if it has any.
+        success: True if the service did what was asked.
+        retry_after: Seconds for which nothing may be sent, if the answer is a 429.
+    """
 
-    def __init__(self, limiter: Limiter, priority: Priority, max_wait: float | None) -> None:
-        self._limiter = limiter
-        self._priority = priority
-        self._max_wait = max_wait
-        self._number = 0
-        self._left = True
-        self.began: float | None = None
-        """Loop time at which the permission came; None while the request waits."""
-        self.waited = 0.0
-        """Seconds for which the request waited."""
+    limiter: Limiter
+    priority: Priority
+    max_wait: float | None
+    began: float | None = None
+    waited: float = 0.0
+    left: bool = True
+    rate: RateHeaders | None = None
+    success: bool = False
+    retry_after: float | None = None
+    number: int = 0
 
     async def __aenter__(self) -> Permit:
-        limiter, loop = self._limiter, asyncio.get_running_loop()
-        self.began = now = loop.time()
-        if limiter.waiters or limiter.next_look(now, self._priority) > now:
-            self.began = None
-            self._number = await limiter.wait(self._priority, self._max_wait, now)
+        limiter, loop = self.limiter, asyncio.get_running_loop()
+        now = loop.time()
+        if limiter.waiters or limiter.next_look(now, self.priority) > now:
+            self.number = await limiter.wait(self.priority, self.max_wait, now)
             self.began = loop.time()
             self.waited = self.began - now
         else:
-            self._number = limiter.take()
+            self.number = limiter.take()
+            self.began = now
         return self
-
-    def answered(self, rate: RateHeaders | None, *, success: bool = True, retry_after: float | None = None) -> None:
-        """Account for an answer.
-
-        Args:
-            rate: Its rate headers, if it has any.
-            success: Whether the service did what was asked.
-            retry_after: Seconds for which nothing may be sent, if it is a 429.
-        """
-        self._limiter.learn(self._number, rate, success, retry_after)
-
-    def not_sent(self) -> None:
-        """Account for a request that certainly did not leave."""
-        self._left = False
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._limiter.release(self._left)
+        self.limiter.release(self)
 
 
 class Limiter:
@@ -162,7 +159,7 @@ class Limiter:
     def status(self) -> RateLimitStatus:
         """Return how the hourly limit stands."""
         now = asyncio.get_running_loop().time()
-        used, waiting = self._hour.out(now), sum(not waiter.done() for *_, waiter in self.waiters)
+        used, waiting = self._hour.limit - self._hour.free(now), sum(not waiter.done() for *_, waiter in self.waiters)
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def next_look(self, now: float, priority: Priority) -> float:
@@ -183,8 +180,8 @@ class Limiter:
     def take(self) -> int:
         """Take both tokens for one request, and return its number."""
         self._sent += 1
-        self._burst.take()
-        self._hour.take()
+        self._burst.in_flight += 1
+        self._hour.in_flight += 1
         return self._sent
 
     async def wait(self, priority: Priority, max_wait: float | None, now: float) -> int:
@@ -204,33 +201,28 @@ class Limiter:
             return await waiter
         except BaseException:
             if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
-                self.release(left=False)
+                self.release(Permit(self, priority, max_wait, left=False))
             raise
 
-    def learn(self, number: int, rate: RateHeaders | None, success: bool, retry_after: float | None) -> None:
-        """Take what an answer says of the limits."""
+    def release(self, permit: Permit) -> None:
+        """Account for the end of a request, and for what its answer says of the limits."""
         now = asyncio.get_running_loop().time()
-        if retry_after is not None:
-            self._paused_until = max(self._paused_until, now + retry_after)
+        if permit.retry_after is not None:
+            self._paused_until = max(self._paused_until, now + permit.retry_after)
             self._announce(now, self._paused_until, "the service answered 429")
-        self._told = self._told or success or rate is not None
-        if rate is None or number < self._newest:
-            return
-        self._newest = number
-        # Which of the requests still in flight it counts is not known, so none but this one: others get the doubt.
-        own = self._hour.out(now) - self._hour.in_flight + 1
-        self._others = max(0, self._hour.limit - rate.remaining - own)
-        self._ask_at = now + rate.reset + _ROUNDING
-
-    def release(self, left: bool) -> None:
-        """Account for the end of a request; ``left`` is False if it certainly did not leave."""
-        now = asyncio.get_running_loop().time()
+        self._told = self._told or permit.success or permit.rate is not None
+        self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
+        if permit.rate is not None and permit.number >= self._newest:
+            self._newest = permit.number
+            # Which of the requests in flight it counts is not known, so none but this one: others get the doubt.
+            own = self._hour.answered_count + 1
+            self._others = max(0, self._hour.limit - permit.rate.remaining - own)
+            self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
-            if left:
+            if permit.left:
                 window.answered(now)
             else:
-                window.not_sent()
-        self._ask_at = max(self._ask_at, now + _ROUNDING)  # later than now even if this request was the one that asked
+                window.in_flight -= 1
         if self.waiters:
             self._grant()
 

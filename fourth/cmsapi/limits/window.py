@@ -18,13 +18,13 @@ class Window:
     Attributes:
         limit: Requests in a window.
         seconds: Length of the window.
-        in_flight: Requests without an answer.
+        in_flight: Requests that may have left and have no answer; the limiter counts them.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
-        self.limit = limit
-        self.seconds = seconds
-        self.in_flight = 0
+        self.limit: int = limit
+        self.seconds: float = seconds
+        self.in_flight: int = 0
         self._returns: deque[float] = deque()  # when the tokens of answered requests are back, ascending
 
     def free(self, now: float) -> int:
@@ -34,22 +34,15 @@ class Window:
             returns.popleft()
         return self.limit - self.in_flight - len(returns)
 
-    def take(self) -> None:
-        """Take a token for a request that is about to leave."""
-        self.in_flight += 1
+    @property
+    def answered_count(self) -> int:
+        """Requests whose answers have come, and whose tokens were out when they were last counted."""
+        return len(self._returns)
 
     def answered(self, now: float) -> None:
         """Account for an answer, or for giving up on one: the token is back a window later."""
         self.in_flight -= 1
         self._returns.append(now + self.seconds)
-
-    def not_sent(self) -> None:
-        """Return a token at once, of a request that certainly did not leave."""
-        self.in_flight -= 1
-
-    def out(self, now: float) -> int:
-        """Return the number of tokens that are out."""
-        return self.limit - self.free(now)
 
     def free_at(self, count: int, now: float) -> float:
         """Return the earliest time at which a number of tokens can be free; infinity while answers decide that."""
@@ -57,7 +50,3 @@ class Window:
         if missing <= 0:
             return now
         return self._returns[missing - 1] if missing <= len(self._returns) else math.inf
-
-    def returning(self, until: float) -> int:
-        """Return how many tokens are back by a time, besides those that are free."""
-        return sum(1 for at in self._returns if at <= until)

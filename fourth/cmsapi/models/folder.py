@@ -43,7 +43,7 @@ class FolderTree:
         below: dict[str | None, list[Folder]] = {None: []}
         for folder in self._folders.values():
             below.setdefault(self._parents[folder.id], []).append(folder)
-        self.roots = tuple(below.pop(None))
+        self.roots: tuple[Folder, ...] = tuple(below.pop(None))
         self._children = {id_: tuple(below.get(id_, ())) for id_ in self._folders}
 
     def _place(self, id_: str) -> None:

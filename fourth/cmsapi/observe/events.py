@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-logger = logging.getLogger("cmsapi")
+logger: logging.Logger = logging.getLogger("cmsapi")
 logger.addHandler(logging.NullHandler())
 
 

@@ -22,7 +22,7 @@ class Clock:
     """
 
     def __init__(self, epoch: float | None = None, skew: float = 0.0) -> None:
-        self.start = (time.time() if epoch is None else epoch) + skew
+        self.start: float = (time.time() if epoch is None else epoch) + skew
         self._shift = 0.0
         self._zero: float | None = None
         self._last = 0.0

@@ -33,7 +33,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the s
         super().__init__(status, message)
         self.status = status
         self.message = message
-        self.headers = headers or {}
+        self.headers: Mapping[str, str] = headers or {}
 
     @property
     def document(self) -> dict[str, dict[str, str]]:

@@ -110,31 +110,32 @@ class Sandbox:
         clock_skew: float = 0.0,
         epoch: float | None = None,
     ) -> None:
-        self.ledger = Ledger()
-        self.faults = as_faults(faults)
+        self.ledger: Ledger = Ledger()
+        self.faults: Faults = as_faults(faults)
         self._clock = Clock(epoch, clock_skew)
         self._store = Store(seed, self._clock, choices or Choices(), credits)
         self._jobs = Jobs(seed, self._store, self.ledger, durations)
         data = populate(self._store, keywords, contents)
         rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
-        self.api_key, self.member_key = ("sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS)) for _ in range(2))
+        self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
+        self.member_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
         keys = {self.api_key: data.admin, self.member_key: data.member}
         self._service = Service(seed, self._store, self._jobs, limits or Limits(), self.faults, self.ledger, keys)
-        self.transport = Transport(self._service)
-        self.base_url = IN_PROCESS_URL
-        self.workspace_id = data.workspace
-        self.private_workspace_id = data.private_workspace
-        self.user_ids = data.identifiers["users"]
-        self.page_ids = data.identifiers["pages"]
-        self.content_ids = data.identifiers["contents"]
-        self.prompt_ids = data.identifiers["prompts"]
-        self.folder_ids = data.identifiers["folders"]
-        self.content_status_ids = data.identifiers["statuses"]
-        self.brand_voice_ids = data.identifiers["voices"]
-        self.knowledge_document_ids = data.identifiers["knowledge"]
+        self.transport: Transport = Transport(self._service)
+        self.base_url: str = IN_PROCESS_URL
+        self.workspace_id: str = data.workspace
+        self.private_workspace_id: str = data.private_workspace
+        self.user_ids: tuple[str, ...] = data.identifiers["users"]
+        self.page_ids: tuple[str, ...] = data.identifiers["pages"]
+        self.content_ids: tuple[str, ...] = data.identifiers["contents"]
+        self.prompt_ids: tuple[str, ...] = data.identifiers["prompts"]
+        self.folder_ids: tuple[str, ...] = data.identifiers["folders"]
+        self.content_status_ids: tuple[str, ...] = data.identifiers["statuses"]
+        self.brand_voice_ids: tuple[str, ...] = data.identifiers["voices"]
+        self.knowledge_document_ids: tuple[str, ...] = data.identifiers["knowledge"]
         analyzed = max(1, contents)
-        self.analyzed_keyword_ids = data.identifiers["keywords"][:analyzed]
-        self.keyword_ids = data.identifiers["keywords"][analyzed:]
+        self.analyzed_keyword_ids: tuple[str, ...] = data.identifiers["keywords"][:analyzed]
+        self.keyword_ids: tuple[str, ...] = data.identifiers["keywords"][analyzed:]
 
     def __repr__(self) -> str:
         return f"<Sandbox at {self.base_url}>"

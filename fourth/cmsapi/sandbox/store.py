@@ -85,9 +85,9 @@ class Store:
             raise ValueError(f"credits: unknown balance {min(unknown)!r}; known are {', '.join(DEFAULT_CREDITS)}")
         self.clock = clock
         self.choices = choices
-        self.credits = {**DEFAULT_CREDITS, **(balances or {})}
+        self.credits: dict[str, int] = {**DEFAULT_CREDITS, **(balances or {})}
         self.tables: dict[str, dict[str, Record]] = {table: {} for table in PREFIXES}
-        self.rng = Random(f"{seed} records")  # noqa: S311 - made-up data
+        self.rng: Random = Random(f"{seed} records")  # noqa: S311 - made-up data
 
     def new_id(self, prefix: str) -> str:
         """Return a new identifier such as ``usr_01hx…``."""

@@ -83,7 +83,11 @@ def is_temporary(error: APIError, *, repeatable: bool) -> bool:
 
 def retry_after(response: Response) -> float | None:
     """Return the seconds of ``Retry-After``; None if it is missing or no number of seconds."""
-    return _number(response.headers.get("retry-after"))
+    try:
+        value = float(response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def rate_headers(response: Response) -> RateHeaders | None:
@@ -91,15 +95,8 @@ def rate_headers(response: Response) -> RateHeaders | None:
     remaining = response.headers.get("x-ratelimit-remaining")
     if remaining is None or not remaining.isdecimal():
         return None
-    return RateHeaders(int(remaining), _number(response.headers.get("x-ratelimit-reset")) or 0.0)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+    reset = response.headers.get("x-ratelimit-reset", "")
+    return RateHeaders(int(remaining), float(reset) if reset.isdecimal() else 0.0)
 
 
 def _specified(response: Response) -> tuple[str | None, str]:

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from cmsapi.config import RetryPolicy, Timeouts
-from cmsapi.errors import APIError, CMSError, DeadlineError, NotSentError, OutcomeUnknownError
+from cmsapi.errors import APIError, CMSError, DeadlineError, DecodeError, NotSentError, OutcomeUnknownError
 from cmsapi.limits.limiter import Permit, Priority
-from cmsapi.messages import Request, Response
+from cmsapi.messages import Request, Response, Transport
 from cmsapi.models.base import Model
 from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
 from cmsapi.transport.account import Account
@@ -79,7 +79,12 @@ class Pipeline:
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
-        return read(response, shape, name)
+        try:
+            return read(response, shape, name)
+        except DecodeError as error:
+            if operation.caveat:
+                error.add_note(operation.caveat)
+            raise
 
     def list(
         self,
@@ -136,7 +141,8 @@ class Pipeline:
         """
         retry = retry or self.retry
         repeatable = operation.repeat is Repeat.ALWAYS if operation else request.method == "GET"
-        limiter = self.account().limiter
+        account = self.account()
+        limiter = account.limiter
         loop = asyncio.get_running_loop()
         deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
         permit, attempt = limiter.acquire(priority, self.max_wait), 1
@@ -145,7 +151,7 @@ class Pipeline:
                 while True:
                     failure: CMSError
                     try:
-                        response = await self.attempt(request, permit, attempt)
+                        response = await self.attempt(account.transport, request, permit, attempt)
                     except NotSentError as error:
                         failure, again, floor = error, True, 0.0
                     except OutcomeUnknownError as error:
@@ -172,7 +178,7 @@ class Pipeline:
             consequence = "the service may have carried it out" if sent else "this attempt was not sent"
             raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
 
-    async def attempt(self, request: Request, permit: Permit, number: int = 1) -> Response:
+    async def attempt(self, transport: Transport, request: Request, permit: Permit, number: int = 1) -> Response:
         """Send a request once, within the limits, and return the answer, whatever its status.
 
         Raises:
@@ -184,9 +190,9 @@ class Pipeline:
         async with permit:
             try:
                 async with asyncio.timeout(self.timeouts.request):
-                    response = await self.account().transport.send(request)
+                    response = await transport.send(request)
             except NotSentError as error:
-                permit.not_sent()
+                permit.left = False
                 lost = type(error).__name__
                 raise
             except TimeoutError as error:
@@ -198,8 +204,8 @@ class Pipeline:
                 lost = type(error).__name__
                 raise
             else:
-                pause = retry_after(response) if response.status == 429 else None
-                permit.answered(rate_headers(response), success=response.status < 300, retry_after=pause)
+                permit.rate, permit.success = rate_headers(response), response.status < 300
+                permit.retry_after = retry_after(response) if response.status == 429 else None
                 return response
             finally:
                 if self.emit.wants(RequestFinished):

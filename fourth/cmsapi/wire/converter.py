@@ -48,9 +48,7 @@ def register(converter: Converter) -> None:
     # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
     converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
     converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
-    converter.register_structure_hook_func(
-        lambda cls: _is_subclass(cls, OpenEnum), lambda value, cls: cls(_text(value, cls))
-    )
+    converter.register_structure_hook(OpenEnum, lambda value, cls: cls(_text(value, cls)))
     converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
     converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
     converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))

@@ -9,7 +9,6 @@ a public reference of the same interface shows it, or cmsapi assumes it. A row c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from attrs import evolve, field, frozen
@@ -87,17 +86,8 @@ class Operation:
         )
 
 
-class OperationTable:
+class OperationTable(dict[str, Operation]):
     """Operations by name. `override` returns a copy with other routes."""
-
-    def __init__(self, operations: Iterable[Operation]) -> None:
-        self._by_name = {operation.name: operation for operation in operations}
-
-    def __getitem__(self, name: str) -> Operation:
-        return self._by_name[name]
-
-    def __iter__(self) -> Iterator[Operation]:
-        return iter(self._by_name.values())
 
     def override(self, **routes: str) -> OperationTable:
         """Return a table with other routes.
@@ -108,11 +98,11 @@ class OperationTable:
         Raises:
             ConfigError: There is no such operation, or the route does not fit it.
         """
-        changed = dict(self._by_name)
+        changed = OperationTable(self)
         for name, route in routes.items():
-            old = self._by_name.get(name)
+            old = self.get(name)
             if old is None:
-                raise ConfigError(f"OPERATIONS has no {name!r}; its names are {', '.join(self._by_name)}")
+                raise ConfigError(f"OPERATIONS has no {name!r}; its names are {', '.join(self)}")
             method, _, path = str(route).partition(" ")
             if method not in _METHODS or not re.fullmatch(r"/v1(/([\w.~-]+|\{\w+\}))+", path):
                 raise ConfigError(f'override({name}=) must look like "{old.method} {old.path}", got {route!r}')
@@ -120,14 +110,14 @@ class OperationTable:
             if len(new.parameters) != len(old.parameters):
                 raise ConfigError(f"override({name}=) must have the parameters of {old.path}, got {route!r}")
             changed[name] = new
-        return OperationTable(changed.values())
+        return changed
 
 
 _A, _P, _S = Provenance.ASSUMED, Provenance.PUBLISHED, Provenance.SPEC
 _ALWAYS, _NEVER = Repeat.ALWAYS, Repeat.NEVER
 
 OPERATIONS = OperationTable(
-    Operation(*row)
+    (row[0], Operation(*row))
     for row in (
         ("get_me", "GET", "/v1/me", _S, _ALWAYS),
         ("list_users", "GET", "/v1/users", _S, _ALWAYS),

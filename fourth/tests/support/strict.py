@@ -75,9 +75,9 @@ class StrictService:
 
     def judge(self, now: float, *, ours: bool = True) -> Response:
         """Return the answer to a request that arrives now, from us or from another program."""
-        while self.hour and self.hour[0] <= now - 3600:
+        while self.hour and self.hour[0] + 3600 <= now:
             self.hour.popleft()
-        second = sum(1 for at in list(self.hour)[-self.per_second :] if at > now - 1)
+        second = sum(1 for at in list(self.hour)[-self.per_second :] if at + 1 > now)
         fits = len(self.hour) < self.per_hour and second < self.per_second
         if fits:
             self.hour.append(now)

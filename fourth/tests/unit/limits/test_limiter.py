@@ -14,7 +14,6 @@ from cmsapi.messages import Response
 from tests.support.spec import spec
 from tests.support.strict import StrictService, virtually
 
-
 SECONDS = st.floats(0, 3, allow_nan=False).map(lambda value: round(value, 3))
 
 
@@ -167,7 +166,7 @@ async def test_who_waits_goes_by_priority_and_then_by_arrival() -> None:
     async def use(name: str, priority: Priority) -> None:
         async with limiter.acquire(priority) as permit:
             order.append(name)
-            permit.answered(None)
+            permit.success = True
 
     await use("first", Priority.CALL)
     names = [("poll", Priority.POLL), ("result", Priority.RESULT), ("launch", Priority.LAUNCH), ("call", Priority.CALL)]
@@ -188,7 +187,7 @@ def test_a_cancelled_waiter_hands_its_turn_on(cancelled: set[int], instants: lis
         async def use(number: int) -> None:
             async with limiter.acquire() as permit:
                 served.append(number)
-                permit.answered(None)
+                permit.success = True
 
         tasks = [asyncio.create_task(use(number)) for number in range(12)]
         loop = asyncio.get_running_loop()
@@ -213,7 +212,7 @@ async def test_a_waiter_cancelled_just_when_its_turn_comes_hands_it_on() -> None
     async def use(name: str) -> None:
         async with limiter.acquire() as permit:
             served.append(name)
-            permit.answered(None)
+            permit.success = True
 
     await use("first")
     doomed, next_one = asyncio.create_task(use("doomed")), asyncio.create_task(use("next"))
@@ -246,7 +245,7 @@ async def test_polls_leave_a_part_of_the_hour_to_everything_else() -> None:
     limiter = Limiter(RateLimits(per_hour=10, reserve=2, per_second=100))
     for _ in range(8):
         async with limiter.acquire() as permit:
-            permit.answered(None)
+            permit.success = True
     poll = asyncio.create_task(limiter.acquire(Priority.POLL).__aenter__())
     await asyncio.sleep(0.1)
     async with limiter.acquire(Priority.CALL):

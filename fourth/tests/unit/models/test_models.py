@@ -48,7 +48,6 @@ def test_models_copy_and_pickle(cls: type[Model]) -> None:
     assert model == copy.deepcopy(model) == pickle.loads(pickle.dumps(model))  # noqa: S301  our own bytes
 
 
-@pytest.mark.xfail(reason="the converter reads a listed word as plain text")
 def test_a_listed_word_is_a_member() -> None:
     """A listed type of credits can be compared by identity."""
     assert from_dict(CreditUsage, {"type": "ai_writing"}).type is CreditType.AI_WRITING
