@@ -25,7 +25,7 @@ from cmsapi.errors import (
 )
 from cmsapi.models import Content, ContentSummary, Generation
 from cmsapi.resources.base import Resource, texts
-from cmsapi.wire.arguments import MAX_LIMIT, UNSET, Unset, check_number, check_text, given, timestamp
+from cmsapi.wire.arguments import MAX_LIMIT, UNSET, Unset, check_number, check_text, timestamp
 from cmsapi.wire.converter import camel
 from cmsapi.wire.paging import Paginator
 
@@ -129,7 +129,12 @@ class Contents(Resource):
             content_status_id=content_status_id,
             due_date=due_date,
         )
-        return await self._pipeline.call("create_content", Content, workspace_id, json=given(**fields))
+        return await self._pipeline.call(
+            "create_content",
+            Content,
+            workspace_id,
+            json={name: value for name, value in fields.items() if value is not None},
+        )
 
     async def update(
         self,
@@ -173,7 +178,7 @@ class Contents(Resource):
             due_date=due_date,
         )
         if not fields:
-            raise ArgumentError("title", "or another field must be given, or there is nothing to change")
+            raise ArgumentError("title", "or another field must be or there is nothing to change")
         body = {"version": check_number("version", version, 0), **fields}
         return await self._pipeline.call("update_content", Content, content_id, json=body)
 

@@ -27,7 +27,7 @@ from cmsapi.transport.account import Account
 from cmsapi.transport.answers import error_of, is_temporary, rate_headers, retry_after
 from cmsapi.wire.arguments import MAX_LIMIT, check_number, query
 from cmsapi.wire.converter import dump, parse, structure
-from cmsapi.wire.operations import Operation, OperationTable, Repeat
+from cmsapi.wire.operations import Operation, OperationTable
 from cmsapi.wire.paging import Page, Paginator
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class Pipeline:
             RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
         """
         retry = retry or self.retry
-        repeatable = operation.repeat is Repeat.ALWAYS if operation else request.method == "GET"
+        repeatable = operation.repeatable if operation else request.method == "GET"
         account = self.account()
         limiter = account.limiter
         loop = asyncio.get_running_loop()

@@ -1,4 +1,7 @@
-"""Check arguments before anything is sent, and write them as the service reads them."""
+"""Check arguments before anything is sent, and write them as the service reads them.
+
+What does not fit is refused with an `ArgumentError` that names the parameter.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,7 @@ UNSET: Final = Unset.UNSET
 
 
 def identifier(parameter: str, value: object) -> str:
-    """Return an identifier percent-encoded as one segment of a path.
-
-    Raises:
-        ArgumentError: The value is no text, is empty, or would change the path.
-    """
+    """Return an identifier percent-encoded as one segment of a path; refuse what would change the path."""
     if not isinstance(value, str):
         hint = "; pass its id" if hasattr(value, "id") else ""
         raise ArgumentError(parameter, f"must be an identifier (str), got {type(value).__name__}{hint}")
@@ -44,11 +43,7 @@ def identifier(parameter: str, value: object) -> str:
 
 
 def check_text(parameter: str, value: object, minimum: int = 1, maximum: int | None = None) -> str:
-    """Return a text whose length in characters is within bounds.
-
-    Raises:
-        ArgumentError: The value is no text, too short or too long.
-    """
+    """Return a text whose length in characters is within bounds; refuse anything else."""
     if not isinstance(value, str):
         raise ArgumentError(parameter, f"must be text (str), got {type(value).__name__}")
     if len(value) < minimum or (maximum is not None and len(value) > maximum):
@@ -58,11 +53,7 @@ def check_text(parameter: str, value: object, minimum: int = 1, maximum: int | N
 
 
 def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
-    """Return a word of a list.
-
-    Raises:
-        ArgumentError: The word is not in the list.
-    """
+    """Return a word of a list; refuse any other."""
     listed = [str(word) for word in words]
     if value not in listed:
         raise ArgumentError(parameter, f"must be one of {', '.join(listed)}, got {value!r}")
@@ -70,21 +61,12 @@ def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
 
 
 def check_number(parameter: str, value: object, minimum: int, maximum: int | None = None) -> int:
-    """Return a whole number within bounds.
-
-    Raises:
-        ArgumentError: The value is no whole number or out of bounds.
-    """
+    """Return a whole number within bounds; refuse anything else."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < minimum or (maximum is not None and value > maximum):  # type: ignore[operator]  # whole
         most = f" to {maximum}" if maximum is not None else " on"
         raise ArgumentError(parameter, f"must be a whole number from {minimum}{most}, got {value!r}")
     return value  # type: ignore[return-value]  # whole
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """Return the fields of a body that were given: neither None nor `UNSET`."""
-    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
 
 
 def timestamp(value: datetime) -> str:
@@ -94,10 +76,7 @@ def timestamp(value: datetime) -> str:
 
 
 def query(params: Mapping[str, Any] | None) -> str:
-    """Return query parameters with a question mark before them; those that are None are left out.
-
-    A list of several values is written as ``name[]=a&name[]=b``.
-    """
+    """Return query parameters that are not None, after a question mark; lists as ``name[]=a&name[]=b``."""
     pairs: list[tuple[str, str]] = []
     for name, value in (params or {}).items():
         if isinstance(value, list | tuple | set | frozenset):

@@ -56,11 +56,7 @@ def register(converter: Converter) -> None:
 
 
 def parse(body: bytes, operation: str | None = None) -> Any:
-    """Parse a body as strict JSON.
-
-    Raises:
-        DecodeError: The body is no JSON, or JSON that only Python would take.
-    """
+    """Parse a body as strict JSON; raise `DecodeError` for what is none, or only for Python."""
     try:
         return json.loads(body, parse_constant=_refuse_constant)
     except RecursionError:
@@ -71,11 +67,7 @@ def parse(body: bytes, operation: str | None = None) -> Any:
 
 
 def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
-    """Return parsed JSON as a model.
-
-    Raises:
-        DecodeError: A value does not fit; ``path`` names the first one.
-    """
+    """Return parsed JSON as a model; raise `DecodeError` with the path of the first value that does not fit."""
     try:
         return _converter().structure(data, shape)
     except Exception as error:  # any error of reading is a DecodeError
@@ -84,11 +76,7 @@ def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
 
 
 def dump(body: Any) -> bytes:
-    """Return a body as JSON text.
-
-    Raises:
-        ArgumentError: The body has a value that JSON cannot carry.
-    """
+    """Return a body as JSON text; refuse values that JSON cannot carry."""
     try:
         return json.dumps(to_dict(body), allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:

@@ -18,14 +18,7 @@ T = TypeVar("T")
 
 @frozen(kw_only=True, slots=False)
 class Pagination(Model):
-    """Where a page stands in its list.
-
-    Attributes:
-        total: Items of the whole list.
-        page: Number of the page, from 1.
-        limit: Items of a page, at most.
-        has_more: Whether another page follows.
-    """
+    """Where a page stands in its list (specification 1, convention 3)."""
 
     total: int | None = None
     page: int | None = None
@@ -35,12 +28,7 @@ class Pagination(Model):
 
 @frozen(kw_only=True, slots=False)
 class Page(Model, Generic[T]):
-    """One page of a list; a sequence of its items.
-
-    Attributes:
-        data: The items.
-        pagination: Where the page stands; None for a list that comes whole.
-    """
+    """One page of a list, with its items in ``data``; ``pagination`` is None for a list that comes whole."""
 
     data: tuple[T, ...]
     pagination: Pagination | None = None
@@ -95,10 +83,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list of the service. ``async for`` yields its items, ``await`` returns its first page, `pages` yields pages.
-
-    Each page costs one request.
-    """
+    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page."""
 
     def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int = 1) -> None:
         self._fetch = fetch
