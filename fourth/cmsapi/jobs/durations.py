@@ -1,0 +1,83 @@
+"""How long jobs of a kind take, learned from polls: a life table over a geometric scale of ages.
+
+A poll tells only that a job still ran at one age, or that it ended between two. The table keeps, for each step of the
+scale, the weight of the jobs that reached it and of those that ended in it. It begins with a guess that is worth a few
+jobs, so that the first fan-out has a plan, and soon follows what was seen.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+_FIRST_AGE = 2.0
+"""Seconds of the first step of the scale of ages."""
+_RATIO = 1.1
+"""Factor between two steps of the scale of ages."""
+_STEPS = 110
+"""Steps of the scale of ages, which ends at 18 hours."""
+_GUESS = 60.0
+"""Seconds that half of the jobs are guessed to take before any was seen."""
+_SPREAD = 1.4
+"""Standard deviation of the logarithm of the guess: durations of seconds and of half an hour are both likely."""
+_WEIGHT = 3.0
+"""Jobs that the guess is worth."""
+_HARDIEST = 1e-3
+"""Part of the jobs at a step that outlives it, at least: no age is certain to be the last one."""
+
+AGES = (0.0, *(_FIRST_AGE * _RATIO**step for step in range(_STEPS)))
+LAST = len(AGES) - 1
+
+
+def step_of(age: float) -> int:
+    """Return the step of the scale in which an age lies."""
+    return bisect.bisect_right(AGES, age) - 1
+
+
+class Durations:
+    """Life table of one kind of job.
+
+    Attributes:
+        alive: For each step, the part of all jobs that outlives the ages before it.
+        area: For each step, the integral of the part that has ended, from age 0.
+        ends: Jobs whose end was seen.
+    """
+
+    def __init__(self) -> None:
+        over = [0.0, *(0.5 * math.erfc(math.log(_GUESS / age) / _SPREAD / math.sqrt(2)) for age in AGES[1:])]
+        self._at_risk = [_WEIGHT] * LAST
+        self._ended = [_WEIGHT * (over[step + 1] - over[step]) / (1 - over[step]) for step in range(LAST)]
+        self.ends: int = 0
+        self.alive: list[float] = []
+        self.area: list[float] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute ``alive`` and ``area`` from what was seen."""
+        self.alive, self.area = [1.0], [0.0]
+        for step in range(LAST):
+            self.alive.append(self.alive[-1] * max(_HARDIEST, 1 - self._ended[step] / self._at_risk[step]))
+            width = AGES[step + 1] - AGES[step]
+            self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
+
+    def saw_running(self, since: float, age: float) -> None:
+        """Account for a job that still ran at an age, and was last known to run at an earlier one."""
+        for step in range(step_of(since), step_of(age)):
+            self._at_risk[step] += 1
+
+    def saw_end(self, since: float, age: float) -> None:
+        """Account for a job that ended between two ages, spread over the steps between as far as each is believed."""
+        first = step_of(since)
+        steps = range(first, min(LAST, max(step_of(age) + 1, first + 1)))
+        weights = [self.alive[step] - self.alive[step + 1] + 1e-9 for step in steps]
+        left = total = sum(weights)
+        for step, weight in zip(steps, weights, strict=True):
+            self._at_risk[step] += left / total
+            self._ended[step] += weight / total
+            left -= weight
+        self.ends += 1
+
+    def quantile(self, share: float, step: int) -> float:
+        """Return the age by which a share of the jobs that reached a step has ended."""
+        wanted = (1 - share) * self.alive[step]
+        return next((AGES[later] for later in range(step, LAST) if self.alive[later] <= wanted), AGES[LAST])

@@ -1,0 +1,230 @@
+"""The kinds of jobs: how each is launched and polled, and what the document that a poll brings means.
+
+Most documents have no job of their own: a keyword carries the state of its newest analysis, a content that of its
+newest generation. So completion is an edge and not a level. An analysis has ended when its word is terminal and a
+running word was seen since the launch, or when ``lastAnalyzedAt`` is not before the launch by the service's own clock.
+A document that still looks as before the launch says that the job runs, however long it takes.
+
+Nothing is inferred from counts, orders or silence: what a document does not say is `Phase.UNCLEAR`, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from attrs import field, frozen
+
+from cmsapi.models import ContentIdeaSearch, CreditType, Generation, Keyword, KnowledgeDocument, Model, Prompt
+
+_BELIEVED = 60.0
+"""Seconds of age after which a terminal word is believed although nothing shows that it is of this launch."""
+
+
+class JobKind(StrEnum):
+    """Kinds of jobs."""
+
+    ANALYSIS = "analysis"
+    PROMPT = "prompt"
+    SEARCH = "search"
+    GENERATION = "generation"
+    KNOWLEDGE_DOCUMENT = "knowledge_document"
+
+
+class Phase(StrEnum):
+    """What a document says of a job."""
+
+    RUNNING = "running"
+    REVIEW = "review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNCLEAR = "unclear"
+
+
+# The specification shows queued, pending, review, success and failed; the others are what services of its kind say.
+_WORDS: Mapping[str, Phase] = {
+    **dict.fromkeys(("queued", "pending", "running", "processing", "in_progress", "generating"), Phase.RUNNING),
+    "review": Phase.REVIEW,
+    **dict.fromkeys(("success", "succeeded", "completed", "done", "applied", "discarded"), Phase.SUCCEEDED),
+    **dict.fromkeys(("failed", "error"), Phase.FAILED),
+}
+
+
+@frozen
+class Observation:
+    """What one poll found.
+
+    Attributes:
+        phase: What the document says.
+        reason: Why it is unclear.
+        moving: True if the document shows a job of this launch at work, so that a later terminal word is its own.
+    """
+
+    phase: Phase
+    reason: str | None = None
+    moving: bool = False
+
+
+@frozen
+class Launch:
+    """What is known of a launch when a document is read.
+
+    Attributes:
+        target: Identifier that the job is polled by: that of the keyword, prompt, content, search or document.
+        at: Time of the launch by the service's clock; None if no answer has told the service's time.
+        age: Seconds since the launch.
+        moved: True if a poll since the launch has shown the job at work.
+        own: Identifier that the service gave this job, if its kind has one.
+        before: Identifier of what the document showed before the launch.
+    """
+
+    target: str
+    at: datetime | None
+    age: float
+    moved: bool = False
+    own: str | None = None
+    before: str | None = None
+
+
+def phase_of(word: str | None, words: Mapping[str, str]) -> Phase | None:
+    """Return what a word of the service means, whatever its case; None if it is not listed.
+
+    Args:
+        word: The word.
+        words: Further words, from `PollPolicy.words`.
+    """
+    folded = (word or "").strip().casefold()
+    added = {name.casefold(): phase for name, phase in words.items()}
+    return Phase(added[folded]) if folded in added else _WORDS.get(folded)
+
+
+def _unlisted(word: str | None) -> Observation:
+    return Observation(Phase.UNCLEAR, "the document has no status" if word is None else f"unlisted status {word!r}")
+
+
+@frozen
+class Kind:
+    """One kind of job: a search or a knowledge document, whose document is the job's own.
+
+    Attributes:
+        name: Its name.
+        launch: Operation that launches it.
+        poll: Operation that reads its document.
+        shape: Class of that document.
+        credit: Credits that a launch takes one of; None if it is free.
+        joins: True if a launch while one runs for the same target returns that one.
+    """
+
+    name: JobKind
+    launch: str
+    poll: str
+    shape: type[Model]
+    credit: CreditType | None = None
+    joins: bool = True
+    words: Mapping[str, str] = field(factory=dict)
+
+    status_field: ClassVar[str] = "status"
+
+    def word(self, document: Any) -> str | None:
+        """Return the word of a document's status."""
+        word = getattr(document, self.status_field)
+        return None if word is None else str(word)
+
+    def read(self, document: Any, launch: Launch) -> Observation:
+        """Return what a document says of a launch."""
+        word = self.word(document)
+        phase = phase_of(word, self.words)
+        return _unlisted(word) if phase is None else Observation(phase, moving=phase is Phase.RUNNING)
+
+    def shows(self, document: Any, launch: Launch) -> bool:
+        """Return True if a document shows that a launch whose answer was lost has been accepted."""
+        return False
+
+
+@frozen
+class AnalysisKind(Kind):
+    """Analyses of keywords and prompts, which have no identifier of their own."""
+
+    status_field: ClassVar[str] = "analysis_status"
+
+    def read(self, document: Any, launch: Launch) -> Observation:
+        """Return what a keyword or prompt says of a launch."""
+        word = self.word(document)
+        phase = phase_of(word, self.words)
+        if word is None:
+            return Observation(Phase.RUNNING)  # as before the first analysis
+        if phase is None or phase is Phase.REVIEW:
+            return _unlisted(word)
+        if phase is Phase.RUNNING or launch.moved or _is_new(document, launch):
+            return Observation(phase, moving=phase is Phase.RUNNING)
+        if launch.age >= _BELIEVED and (phase is Phase.FAILED or document.last_analyzed_at is None):
+            return Observation(phase)
+        if document.last_analyzed_at is None and phase is Phase.SUCCEEDED:
+            return Observation(Phase.UNCLEAR, "a success without a time, which may be of an earlier analysis")
+        return Observation(Phase.RUNNING)  # as before the launch
+
+    def shows(self, document: Any, launch: Launch) -> bool:
+        """Return True if an analysis runs, or has ended since the launch."""
+        return phase_of(self.word(document), self.words) is Phase.RUNNING or _is_new(document, launch)
+
+
+@frozen
+class GenerationKind(Kind):
+    """Generations of articles; a content shows its newest one, which may be of somebody else."""
+
+    def read(self, document: Any, launch: Launch) -> Observation:
+        """Return what the current generation of a content says of a launch."""
+        if launch.own is not None and document.id is not None and document.id != launch.own:
+            return Observation(Phase.UNCLEAR, "the content shows another generation")
+        return Kind.read(self, document, launch)
+
+    def shows(self, document: Any, launch: Launch) -> bool:
+        """Return True if the content shows another generation than before the launch."""
+        return document.id is not None and document.id != launch.before
+
+
+def _is_new(document: Any, launch: Launch) -> bool:
+    analyzed = document.last_analyzed_at
+    return analyzed is not None and launch.at is not None and analyzed >= launch.at
+
+
+def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
+    """Return the kinds by name.
+
+    Args:
+        words: Further words of the service, from `PollPolicy.words`.
+    """
+    kinds = (
+        AnalysisKind(
+            JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, CreditType.ANALYSIS, words=words or {}
+        ),
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, CreditType.ANALYSIS, words=words or {}),
+        Kind(
+            JobKind.SEARCH,
+            "start_content_idea_search",
+            "get_content_idea_search",
+            ContentIdeaSearch,
+            CreditType.CONTENT_IDEA_SEARCH,
+            joins=False,
+            words=words or {},
+        ),
+        GenerationKind(
+            JobKind.GENERATION,
+            "generate_content",
+            "get_generation",
+            Generation,
+            CreditType.AI_WRITING,
+            words=words or {},
+        ),
+        Kind(
+            JobKind.KNOWLEDGE_DOCUMENT,
+            "create_knowledge_document",
+            "get_knowledge_document",
+            KnowledgeDocument,
+            joins=False,
+            words=words or {},
+        ),
+    )
+    return {kind.name: kind for kind in kinds}

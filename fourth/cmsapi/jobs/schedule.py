@@ -1,0 +1,277 @@
+"""When to poll, and whether the hour holds another launch. No clock, no I/O, no chance: times are passed in.
+
+Each job needs one poll that finds it finished (a hit) and the requests of its result; an item that still waits for its
+launch needs these and the launch. They are set aside, as far as the hour reaches. What is left may be spent on polls
+that find a job still running (misses), so the only question is which misses to buy:
+
+* `Plan`, for one price of a miss: the ages at which a job is polled, by dynamic programming over the life table. For a
+  known distribution no other plan with as many misses is expected to be less late.
+* `Schedule.plan` takes the lowest price, one for all kinds, whose misses fit, and whose misses before ages have doubled
+  take no more than a part of what is free now: a tail that nothing announced always finds something left.
+* While little is known, a part goes to early polls, which teach.
+
+As long as polls at the advised intervals fit, they are made, and no price is looked for.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping
+
+from attrs import define
+
+from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
+
+HOUR = 3600.0
+"""Seconds of the hourly window (specification 8)."""
+_LOWEST_PRICE = 1.25
+"""Factor between two prices of a miss; the lowest is one second of lateness."""
+_PRICES = 50
+"""Number of prices; the highest is that of 15 hours of lateness."""
+_STRIDE = 24
+"""Steps of age that a plan looks ahead: ten times the age."""
+_REACH = 76
+"""Step up to which a plan looks ahead from any age: three quarters of an hour."""
+_SOON = 0.4
+"""Part of the free misses that may be spent before ages have doubled."""
+_EARLY = 0.25
+"""Part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known."""
+_ENOUGH = 50
+"""Ends after which early polls get half of their part."""
+_YOUNGEST = 8.0
+"""Seconds of age from which early polls are made."""
+_MISSES = 0.1
+"""Misses set aside for a job before another one is launched."""
+_RETURNS = 0.9
+"""Part of the requests that leave the hour in time which is counted upon."""
+_PATIENCE = 30.0
+"""Seconds ahead that are planned, at least."""
+_LIKELY = 0.3
+"""Probability of a miss below which a poll is made even if nothing is free: it has to be paid anyway."""
+
+
+class Plan:
+    """For one kind of job and one price of a miss: the age of the next poll after each step of age."""
+
+    def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
+        self._model = model
+        self.next_age = [AGES[LAST] + HOUR] * (LAST + 1)
+        alive, area, to_come = model.alive, model.area, [0.0] * (LAST + 1)
+        for seen in range(LAST - 1, -1, -1):
+            ran, before, age = alive[seen], area[seen], AGES[seen]
+            least, choice = math.inf, seen + 1
+            for at in range(seen + 1, min(LAST, max(seen + _STRIDE, _REACH)) + 1):
+                late = area[at] - before - (1 - ran) * (AGES[at] - age)
+                cost = (late + alive[at] * (price + to_come[at])) / ran
+                if cost < least:
+                    least, choice = cost, at
+            to_come[seen], chosen = least, AGES[choice]
+            if choice == seen + 1:  # within a step of the scale ends are taken as evenly likely
+                hazard = max(1e-9, (1 - alive[choice] / ran) / (chosen - age))
+                chosen = min(chosen, age + math.sqrt(2 * price / hazard))
+            self.next_age[seen] = min(max(chosen, age + shortest), age + longest)
+
+    def polls(self, seen: int, horizon: float) -> float:
+        """Return the expected polls of a job within some seconds from the step at which it was last seen running."""
+        count, alive, end = 0.0, 1.0, AGES[seen] + horizon
+        while seen < LAST:
+            then = min(LAST, max(seen + 1, step_of(self.next_age[seen])))
+            several = max(1.0, (AGES[then] - AGES[seen]) / (self.next_age[seen] - AGES[seen]))
+            if AGES[then] >= end:
+                return count + alive * several * max(0.0, (end - AGES[seen]) / (AGES[then] - AGES[seen]))
+            count += alive * several
+            alive *= self._model.alive[then] / self._model.alive[seen]
+            seen = then
+        return count + alive
+
+
+@define
+class Watched:
+    """A job as the schedule knows it; times are those of the event loop.
+
+    Attributes:
+        kind: Kind of the job.
+        launched: When it was launched.
+        seen: Age at which it was last seen running.
+        polled: When its last poll ended.
+    """
+
+    kind: str
+    launched: float
+    seen: float
+    polled: float
+
+
+@define
+class Hour:
+    """What the hour holds, for one plan.
+
+    Attributes:
+        free: Requests that may be sent now.
+        returning: How many more are free within a number of seconds.
+        half_back: Seconds until half of the used requests are free again.
+        waiting: Items that fan-outs hold back, by kind.
+    """
+
+    free: int
+    returning: Callable[[float], int]
+    half_back: float
+    waiting: Mapping[str, int]
+
+
+class Schedule:
+    """Decide when each job is polled, and whether the hour holds another one.
+
+    Args:
+        results: Requests that a result takes, by kind; it may change.
+        shortest: Seconds between two polls of a job, at least.
+        longest: Seconds between two polls of a job as long as the hour holds them.
+    """
+
+    def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
+        self.results: dict[str, float] = results
+        self.models: dict[str, Durations] = {kind: Durations() for kind in results}
+        self.jobs: dict[Hashable, Watched] = {}
+        self.reserve: float = 0.0
+        self._shortest, self._longest = shortest, longest
+        self._plans = {kind: Plan(model, 1.0, shortest, longest) for kind, model in self.models.items()}
+        self._early: set[Hashable] = set()
+        self._allowance = 0.0
+        self._oldest = _YOUNGEST
+        self._arrivals: deque[float] = deque()
+
+    def add(self, job: Hashable, kind: str, launched: float, now: float, *, alone: bool = False) -> None:
+        """Have a job polled; ``alone`` if it was launched by itself and not by a fan-out: others may follow."""
+        self.jobs[job] = Watched(kind, launched, 0.0, now)
+        if alone:
+            self._arrivals.append(now)
+
+    def running(self, job: Hashable, now: float) -> None:
+        """Account for a poll that found a job running."""
+        watched, age = self.jobs[job], now - self.jobs[job].launched
+        self.models[watched.kind].saw_running(watched.seen, age)
+        watched.seen, watched.polled = age, now
+        self._early.discard(job)
+
+    def ended(self, job: Hashable, now: float) -> None:
+        """Account for a poll that found a job finished, and forget the job."""
+        watched = self.jobs[job]
+        self.models[watched.kind].saw_end(watched.seen, now - watched.launched)
+        self.forget(job)
+
+    def failed(self, job: Hashable, now: float) -> None:
+        """Account for a poll that said nothing of the job."""
+        self.jobs[job].polled = now
+
+    def forget(self, job: Hashable) -> None:
+        """Poll a job no more."""
+        self.jobs.pop(job, None)
+        self._early.discard(job)
+
+    def due(self, job: Hashable) -> float:
+        """Return when a job is to be polled; minus infinity for at once."""
+        if job in self._early:
+            return -math.inf
+        watched = self.jobs[job]
+        step = step_of(watched.seen)
+        interval = self._plans[watched.kind].next_age[step] - AGES[step]  # often shorter than a step of the scale
+        return max(watched.launched + watched.seen + interval, watched.polled + self._shortest)
+
+    def owed(self) -> float:
+        """Return the requests that running jobs need for their hits and results."""
+        return sum(1 + self.results[watched.kind] for watched in self.jobs.values())
+
+    def may_poll(self, job: Hashable, now: float, free: int) -> bool:
+        """Return True if a poll leaves what other jobs need, or has probably to be paid anyway."""
+        return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
+
+    def may_launch(self, kind: str, free: int) -> bool:
+        """Return True if the hour holds the whole life of another job."""
+        return free - self.owed() - _MISSES * len(self.jobs) >= 2 + self.results[kind] + _MISSES
+
+    def plan(self, now: float, hour: Hour) -> None:
+        """Choose the price of a miss; called when something has changed, at most once a second."""
+        for model in self.models.values():
+            model.refresh()
+        if not self.jobs:
+            self.reserve = 0.0
+            return
+        seen = Counter((watched.kind, step_of(watched.seen)) for watched in self.jobs.values())
+        ahead = max(self.models[kind].quantile(_RETURNS, at) - AGES[at] for kind, at in seen)
+        ahead = max(_PATIENCE, min(HOUR, ahead))
+        oldest = max(now - watched.launched for watched in self.jobs.values())
+        count, spare, back = len(self.jobs), hour.free - self.owed(), _RETURNS * hour.returning(ahead)
+        reach = self._set_aside(now, spare - _MISSES * count, hour)
+        spare -= self.reserve
+        beyond = max(0.0, sum(hour.waiting.values()) - sum(reach.values()))
+        misses = max(0.0, spare + max(0.2 * back, back - 2 * beyond))
+        soon = _SOON * max(0.0, spare) + _RETURNS * hour.returning(oldest + _YOUNGEST)
+        doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if count > 1 else 1.0
+
+        def fits(plans: dict[str, Plan]) -> bool:
+            expected, early = -float(count), 0.0
+            for (kind, at), jobs in seen.items():
+                plan, alive, twice = plans[kind], self.models[kind].alive, step_of(2 * AGES[at] + _YOUNGEST)
+                twice = min(LAST, twice)
+                expected += jobs * plan.polls(at, HOUR)
+                early += jobs * max(0.0, plan.polls(at, AGES[twice] - AGES[at]) - (1 - alive[twice] / alive[at]))
+            expected += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
+            expected = max(0.0, expected)
+            return expected * doubt + math.sqrt(expected) <= misses and early <= soon
+
+        self._plans = self._plans_at(0, self._longest)
+        if fits(self._plans):
+            self._oldest = max(self._oldest, oldest)
+            return
+        tried: dict[int, dict[str, Plan]] = {}
+
+        def at_price(number: int) -> dict[str, Plan]:
+            return tried.setdefault(number, self._plans_at(number))
+
+        self._plans = at_price(bisect.bisect_left(range(_PRICES - 1), True, key=lambda number: fits(at_price(number))))
+        self._poll_early(now, oldest, max(0.0, spare), hour.half_back)
+
+    def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
+        price = _LOWEST_PRICE**number
+        return {kind: Plan(model, price, self._shortest, longest) for kind, model in self.models.items()}
+
+    def _set_aside(self, now: float, spare: float, hour: Hour) -> dict[str, float]:
+        """Reserve whole lives for items that wait, and for jobs that arrive one by one, as far as the hour reaches."""
+        while self._arrivals and self._arrivals[0] < now - HOUR:
+            self._arrivals.popleft()
+        coming = {kind: float(items) for kind, items in hour.waiting.items()}
+        if len(self._arrivals) > 2:
+            rate = len(self._arrivals) / max(60.0, now - self._arrivals[0])
+            for watched in self.jobs.values():
+                more = rate * hour.half_back / len(self.jobs)
+                coming[watched.kind] = coming.get(watched.kind, 0.0) + more
+        lives = sum(items * (2 + self.results[kind] + _MISSES) for kind, items in coming.items())
+        part = min(1.0, max(0.0, spare) / lives) if lives else 0.0
+        reach = {kind: part * items for kind, items in coming.items()}
+        self.reserve = sum(items * (2 + self.results[kind]) for kind, items in reach.items())
+        return reach
+
+    def _poll_early(self, now: float, oldest: float, spare: float, half_back: float) -> None:
+        if oldest > self._oldest and spare:
+            part = _EARLY * _ENOUGH / (_ENOUGH + sum(model.ends for model in self.models.values()))
+            growth = math.log(oldest / self._oldest) / max(0.1, math.log1p(half_back / oldest))
+            self._allowance, self._oldest = self._allowance + part * spare * growth, oldest
+        self._allowance = min(self._allowance, spare / 4)
+        tries = sorted(
+            (self._still_running(job, now), str(job), job)
+            for job, watched in self.jobs.items()
+            if job not in self._early and now - watched.launched >= _YOUNGEST and now - watched.polled >= self._shortest
+        )
+        for miss, _, job in tries:
+            cost = max(0.1, miss)
+            if self._allowance < cost:
+                break
+            self._allowance -= cost
+            self._early.add(job)
+
+    def _still_running(self, job: Hashable, now: float) -> float:
+        watched = self.jobs[job]
+        alive = self.models[watched.kind].alive
+        return alive[step_of(now - watched.launched)] / alive[step_of(watched.seen)]
