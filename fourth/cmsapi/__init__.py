@@ -12,13 +12,15 @@ from cmsapi.errors import (
     OutcomeUnknownError, OutOfCreditsError, RateLimitedError, RateLimitWaitError, ServerError,
     ServiceUnavailableError, StateError, TransportError, UnauthorizedError, UnclearJobError, ValidationError,
 )
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind, Phase
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import (
     BrandVoice, Content, ContentIdea, ContentIdeas, ContentIdeaSearch, ContentStatus, ContentSummary, Credits,
     CreditType, CreditUsage, Folder, FolderTree, Generation, GenerationSettings, Keyword, KnowledgeDocument, Member,
     Model, Organization, Prompt, Report, User, WebPage, Workspace,
 )
-from cmsapi.observe.events import Event, Hook, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.observe.events import Event, Hook, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
 from cmsapi.wire.converter import from_dict, register, to_dict
 from cmsapi.wire.operations import OPERATIONS, OperationTable
 from cmsapi.wire.paging import Page, Paginator
@@ -55,9 +57,12 @@ __all__ = [
     "GenerationSettings",
     "Hook",
     "InternalServerError",
+    "Job",
     "JobDetachedError",
     "JobError",
     "JobFailedError",
+    "JobKind",
+    "JobObserved",
     "JobWaitTimeoutError",
     "Keyword",
     "KnowledgeDocument",
@@ -73,6 +78,7 @@ __all__ = [
     "OutcomeUnknownError",
     "Page",
     "Paginator",
+    "Phase",
     "PollPolicy",
     "Prompt",
     "RateLimitPaused",

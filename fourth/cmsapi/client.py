@@ -13,11 +13,13 @@ from attrs import evolve
 from cmsapi._version import __version__
 from cmsapi.config import (
     Connect,
+    PollPolicy,
     RateLimits,
     RetryPolicy,
     Timeouts,
 )
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
+from cmsapi.jobs.namespace import Jobs
 from cmsapi.limits.limiter import RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
@@ -58,6 +60,7 @@ class Client:
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
         limits: Limits of the key.
         retry: When requests are repeated.
+        polling: When jobs are polled.
         timeouts: Time limits of calls.
         operations: Table of operations, for routes that the service has elsewhere.
         transport: Exchange of requests, for tests; it stays yours to close.
@@ -80,6 +83,7 @@ class Client:
         base_url: str | None = None,
         limits: RateLimits | None = None,
         retry: RetryPolicy | None = None,
+        polling: PollPolicy | None = None,
         timeouts: Timeouts | None = None,
         operations: OperationTable | None = None,
         transport: Transport | None = None,
@@ -98,6 +102,7 @@ class Client:
         connect = Connect(session, proxy, ssl, trust_env)
         self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json"}
+        self._polling = polling or PollPolicy()
         self._use(
             Pipeline(
                 base_url=address,
@@ -117,6 +122,7 @@ class Client:
         self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(pipeline)
         self.contents: Contents = Contents(pipeline)
         self.credit_usages: CreditUsages = CreditUsages(pipeline)
+        self.jobs: Jobs = Jobs(pipeline, self._polling)
         self.folders: Folders = Folders(pipeline)
         self.keywords: Keywords = Keywords(pipeline)
         self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(pipeline)
@@ -205,6 +211,7 @@ class Client:
         self,
         *,
         retry: RetryPolicy | None = None,
+        polling: PollPolicy | None = None,
         timeouts: Timeouts | None = None,
         max_wait: float | None = None,
         operations: OperationTable | None = None,
@@ -215,6 +222,7 @@ class Client:
 
         Args:
             retry: When requests are repeated.
+            polling: When jobs are polled; intervals stay those of the key's first client.
             timeouts: Time limits of calls; ``connect`` stays the client's.
             max_wait: Seconds that a request may wait for the limits.
             operations: Table of operations.
@@ -226,7 +234,7 @@ class Client:
         if headers is not None:
             changes["headers"] = {**self._pipeline.headers, **check_headers(headers)}
         copy = object.__new__(type(self))
-        copy._connection = self._connection
+        copy._connection, copy._polling = self._connection, polling or self._polling
         copy._use(evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None}))
         return copy
 

@@ -159,10 +159,11 @@ class AnalysisKind(Kind):
             return _unlisted(word)
         if phase is Phase.RUNNING or launch.moved or _is_new(document, launch):
             return Observation(phase, moving=phase is Phase.RUNNING)
-        if launch.age >= _BELIEVED and (phase is Phase.FAILED or document.last_analyzed_at is None):
+        untimed = document.last_analyzed_at is None or launch.at is None
+        if launch.age >= _BELIEVED and (phase is Phase.FAILED or untimed):
             return Observation(phase)
-        if document.last_analyzed_at is None and phase is Phase.SUCCEEDED:
-            return Observation(Phase.UNCLEAR, "a success without a time, which may be of an earlier analysis")
+        if untimed and phase is Phase.SUCCEEDED:
+            return Observation(Phase.UNCLEAR, "a success that may be of an earlier analysis")
         return Observation(Phase.RUNNING)  # as before the launch
 
     def shows(self, document: Any, launch: Launch) -> bool:

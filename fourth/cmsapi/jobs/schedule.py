@@ -19,10 +19,13 @@ import bisect
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Mapping
+from typing import Generic, TypeVar
 
 from attrs import define
 
 from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
+
+J = TypeVar("J", bound=Hashable)
 
 HOUR = 3600.0
 """Seconds of the hourly window (specification 8)."""
@@ -121,7 +124,7 @@ class Hour:
     waiting: Mapping[str, int]
 
 
-class Schedule:
+class Schedule(Generic[J]):
     """Decide when each job is polled, and whether the hour holds another one.
 
     Args:
@@ -133,44 +136,46 @@ class Schedule:
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
         self.results: dict[str, float] = results
         self.models: dict[str, Durations] = {kind: Durations() for kind in results}
-        self.jobs: dict[Hashable, Watched] = {}
+        self.jobs: dict[J, Watched] = {}
         self.reserve: float = 0.0
         self._shortest, self._longest = shortest, longest
         self._plans = {kind: Plan(model, 1.0, shortest, longest) for kind, model in self.models.items()}
-        self._early: set[Hashable] = set()
+        self._early: set[J] = set()
         self._allowance = 0.0
         self._oldest = _YOUNGEST
         self._arrivals: deque[float] = deque()
 
-    def add(self, job: Hashable, kind: str, launched: float, now: float, *, alone: bool = False) -> None:
-        """Have a job polled; ``alone`` if it was launched by itself and not by a fan-out: others may follow."""
-        self.jobs[job] = Watched(kind, launched, 0.0, now)
-        if alone:
-            self._arrivals.append(now)
+    def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
+        """Have a job polled that was launched and polled at some times, and last seen running at an age."""
+        self.jobs[job] = Watched(kind, launched, seen, polled)
 
-    def running(self, job: Hashable, now: float) -> None:
+    def launched_alone(self, now: float) -> None:
+        """Account for a launch by itself and not by a fan-out: others may follow at the same rate."""
+        self._arrivals.append(now)
+
+    def running(self, job: J, now: float) -> None:
         """Account for a poll that found a job running."""
         watched, age = self.jobs[job], now - self.jobs[job].launched
         self.models[watched.kind].saw_running(watched.seen, age)
         watched.seen, watched.polled = age, now
         self._early.discard(job)
 
-    def ended(self, job: Hashable, now: float) -> None:
+    def ended(self, job: J, now: float) -> None:
         """Account for a poll that found a job finished, and forget the job."""
         watched = self.jobs[job]
         self.models[watched.kind].saw_end(watched.seen, now - watched.launched)
         self.forget(job)
 
-    def failed(self, job: Hashable, now: float) -> None:
+    def failed(self, job: J, now: float) -> None:
         """Account for a poll that said nothing of the job."""
         self.jobs[job].polled = now
 
-    def forget(self, job: Hashable) -> None:
+    def forget(self, job: J) -> None:
         """Poll a job no more."""
         self.jobs.pop(job, None)
         self._early.discard(job)
 
-    def due(self, job: Hashable) -> float:
+    def due(self, job: J) -> float:
         """Return when a job is to be polled; minus infinity for at once."""
         if job in self._early:
             return -math.inf
@@ -183,7 +188,7 @@ class Schedule:
         """Return the requests that running jobs need for their hits and results."""
         return sum(1 + self.results[watched.kind] for watched in self.jobs.values())
 
-    def may_poll(self, job: Hashable, now: float, free: int) -> bool:
+    def may_poll(self, job: J, now: float, free: int) -> bool:
         """Return True if a poll leaves what other jobs need, or has probably to be paid anyway."""
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
@@ -191,13 +196,16 @@ class Schedule:
         """Return True if the hour holds the whole life of another job."""
         return free - self.owed() - _MISSES * len(self.jobs) >= 2 + self.results[kind] + _MISSES
 
-    def plan(self, now: float, hour: Hour) -> None:
-        """Choose the price of a miss; called when something has changed, at most once a second."""
+    def plan(self, now: float, hour: Hour) -> bool:
+        """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
+
+        Called when something has changed, and once a second while the hour is crowded.
+        """
         for model in self.models.values():
             model.refresh()
         if not self.jobs:
             self.reserve = 0.0
-            return
+            return False
         seen = Counter((watched.kind, step_of(watched.seen)) for watched in self.jobs.values())
         ahead = max(self.models[kind].quantile(_RETURNS, at) - AGES[at] for kind, at in seen)
         ahead = max(_PATIENCE, min(HOUR, ahead))
@@ -224,7 +232,7 @@ class Schedule:
         self._plans = self._plans_at(0, self._longest)
         if fits(self._plans):
             self._oldest = max(self._oldest, oldest)
-            return
+            return False
         tried: dict[int, dict[str, Plan]] = {}
 
         def at_price(number: int) -> dict[str, Plan]:
@@ -232,10 +240,12 @@ class Schedule:
 
         self._plans = at_price(bisect.bisect_left(range(_PRICES - 1), True, key=lambda number: fits(at_price(number))))
         self._poll_early(now, oldest, max(0.0, spare), hour.half_back)
+        return True
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
-        price = _LOWEST_PRICE**number
-        return {kind: Plan(model, price, self._shortest, longest) for kind, model in self.models.items()}
+        price, kinds = _LOWEST_PRICE**number, {watched.kind for watched in self.jobs.values()}
+        plans = {kind: Plan(self.models[kind], price, self._shortest, longest) for kind in kinds}
+        return {**self._plans, **plans}
 
     def _set_aside(self, now: float, spare: float, hour: Hour) -> dict[str, float]:
         """Reserve whole lives for items that wait, and for jobs that arrive one by one, as far as the hour reaches."""
@@ -271,7 +281,7 @@ class Schedule:
             self._allowance -= cost
             self._early.add(job)
 
-    def _still_running(self, job: Hashable, now: float) -> float:
+    def _still_running(self, job: J, now: float) -> float:
         watched = self.jobs[job]
         alive = self.models[watched.kind].alive
         return alive[step_of(now - watched.launched)] / alive[step_of(watched.seen)]

@@ -81,6 +81,21 @@ class RateLimitStatus:
 
 
 @define
+class Forecast:
+    """What the hour holds.
+
+    Attributes:
+        free: Requests that polls may use now.
+        returning: How many more are free within a number of seconds.
+        half_back: Seconds until half of the used requests are free again.
+    """
+
+    free: int
+    returning: Callable[[float], int]
+    half_back: float
+
+
+@define
 class Permit:
     """Permission to send one request, as a context. What came of the request is set before the context ends.
 
@@ -162,6 +177,14 @@ class Limiter:
         used, waiting = self._hour.limit - self._hour.free(now), sum(not waiter.done() for *_, waiter in self.waiters)
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
+    def forecast(self) -> Forecast:
+        """Return what the hour holds, for whoever plans its requests."""
+        now, hour = asyncio.get_running_loop().time(), self._hour
+        free = hour.free(now)
+        half = hour.free_at(free + max(1, (hour.limit - free) // 2), now)
+        left = max(0, free - self._others - self._reserve)
+        return Forecast(left, lambda ahead: hour.returning(now, ahead), min(half - now, _HOUR))
+
     def next_look(self, now: float, priority: Priority) -> float:
         """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""
         if now < self._paused_until:
@@ -226,19 +249,20 @@ class Limiter:
         if self.waiters:
             self._grant()
 
-    def _grant(self) -> None:
+    def _grant(self, at: float = 0.0) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         loop = asyncio.get_running_loop()
-        now = loop.time()
+        # A timer may fire a resolution of the clock early; it must not find its own time still to come.
+        now = max(at, loop.time())
         while self.waiters:
             priority, _, waiter = self.waiters[0]
             if not waiter.done():
                 look = self.next_look(now, priority)
                 if look > now:
                     if look < math.inf:
-                        self._timer = loop.call_at(look, self._grant)
+                        self._timer = loop.call_at(look, self._grant, look)
                         self._announce(now, look, "the hour is used")
                     return
                 waiter.set_result(self.take())

@@ -8,6 +8,7 @@ than the limit.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import deque
 
@@ -43,6 +44,10 @@ class Window:
         """Account for an answer, or for giving up on one: the token is back a window later."""
         self.in_flight -= 1
         self._returns.append(now + self.seconds)
+
+    def returning(self, now: float, ahead: float) -> int:
+        """Return how many tokens are back within some seconds, besides those that are free."""
+        return bisect.bisect_right(self._returns, now + ahead)
 
     def free_at(self, count: int, now: float) -> float:
         """Return the earliest time at which a number of tokens can be free; infinity while answers decide that."""

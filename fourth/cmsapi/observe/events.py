@@ -100,6 +100,30 @@ class RateLimitPaused(Event):
         return f"requests wait for {self.seconds:.0f} s: {self.reason}"
 
 
+@frozen
+class JobObserved(Event):
+    """A poll has shown how a job stands.
+
+    Attributes:
+        kind: Kind of the job.
+        target: Identifier of what the job works on.
+        phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
+        age: Seconds since the job was launched, or since it is watched.
+        reason: Why it is unclear.
+    """
+
+    kind: str
+    target: str
+    phase: str
+    age: float
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.target}: {self.phase} after {self.age:.0f} s" + (
+            f" ({self.reason})" if self.reason else ""
+        )
+
+
 Hook: TypeAlias = Callable[[Event], None]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from cmsapi.config import RateLimits
@@ -22,6 +23,7 @@ class Account:
     Attributes:
         limiter: Both limits.
         transport: The connections.
+        poller: What polls the jobs of the key; kept here for the room above, which makes it.
     """
 
     def __init__(self, limits: RateLimits, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:
@@ -29,6 +31,7 @@ class Account:
         self.limiter = limiter
         self.transport: Transport
         self._make_transport = make_transport
+        self.poller: Any = None
         self._clients = 0
 
     def join(self) -> None:

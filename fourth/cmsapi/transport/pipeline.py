@@ -86,6 +86,15 @@ class Pipeline:
                 error.add_note(operation.caveat)
             raise
 
+    async def once(self, name: str, shape: type[T], *ids: object, priority: Priority) -> T:
+        """Carry out an operation with a single attempt, however long the limits hold it back; for polls."""
+        operation, account = self.operations[name], self.account()
+        request = self.build(operation, ids)
+        response = await self.attempt(account.transport, request, account.limiter.acquire(priority))
+        if response.status >= 300:
+            raise error_of(response, request, operation)
+        return read(response, shape, name)
+
     def list(
         self,
         name: str,
@@ -94,6 +103,7 @@ class Pipeline:
         params: Mapping[str, Any] | None = None,
         page: int = 1,
         limit: int = MAX_LIMIT,
+        priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
         """Return a list of the service; each of its pages costs one request.
 
@@ -106,12 +116,12 @@ class Pipeline:
 
         def fetch(number: int) -> Awaitable[Page[T]]:
             numbered = {**(params or {}), "page": number, "limit": limit}
-            return self.call(name, Page[item], *ids, params=numbered)  # type: ignore[valid-type]  # a type at run time
+            return self.call(name, Page[item], *ids, params=numbered, priority=priority)  # type: ignore[valid-type]  # a type at run time
 
         return Paginator(fetch, page)
 
     def build(
-        self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None, json: Any
+        self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None = None, json: Any = None
     ) -> Request:
         """Return the request of an operation.
 

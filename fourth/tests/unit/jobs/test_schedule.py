@@ -29,7 +29,7 @@ def hour_at(sent: list[float], now: float, waiting: int) -> Hour:
 
 def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * HOUR) -> tuple[list[float], list[float]]:
     """Launch all jobs as soon as they fit, and return the ends that were noticed and the times of all requests."""
-    schedule = Schedule({"job": result}, 5.0, 10.0)
+    schedule: Schedule[int] = Schedule({"job": float(result)}, 5.0, 10.0)
     sent: list[float] = []
     launched: dict[int, float] = {}
     noticed: dict[int, float] = {}
@@ -42,7 +42,6 @@ def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * H
         if now % 4 == 0:
             schedule.plan(now, hour_at(sent, now, len(waiting)))
         for job in sorted(schedule.jobs, key=schedule.due):
-            assert isinstance(job, int)
             if schedule.due(job) > now or used() >= LIMIT or not schedule.may_poll(job, now, LIMIT - used()):
                 continue
             sent.append(now)
@@ -102,7 +101,7 @@ def test_every_end_is_noticed_and_no_limit_exceeded(durations: list[float], resu
 
 def test_a_job_polled_a_moment_ago_is_not_due() -> None:
     """A failed poll says nothing of the job, and the next one keeps its distance."""
-    schedule = Schedule({"job": 0}, 5.0, 10.0)
+    schedule: Schedule[str] = Schedule({"job": 0.0}, 5.0, 10.0)
     schedule.add("a", "job", 0.0, 0.0)
     schedule.failed("a", 100.0)
     assert schedule.due("a") >= 105.0

@@ -14,7 +14,7 @@ from cmsapi.messages import Response
 from tests.support.spec import spec
 from tests.support.strict import StrictService, virtually
 
-SECONDS = st.floats(0, 3, allow_nan=False).map(lambda value: round(value, 3))
+SECONDS = st.floats(0.001, 3, allow_nan=False).map(lambda value: round(value, 3))
 
 
 @spec("8:hourly", "8:burst", "8.1")

@@ -1,0 +1,144 @@
+"""A job to await. Cancelling one wait touches neither the others nor the job at the service."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import deque
+from collections.abc import AsyncIterator, Generator
+from typing import Any, Generic, TypeVar
+
+from cmsapi.errors import JobDetachedError, JobWaitTimeoutError
+from cmsapi.jobs.kinds import JobKind, Phase
+from cmsapi.jobs.poller import Poller, Tracked
+from cmsapi.observe.events import JobObserved
+
+T = TypeVar("T")
+
+
+class Job(Generic[T]):
+    """Asynchronous work of the service. ``await job`` returns its result."""
+
+    def __init__(self, tracked: Tracked, poller: Poller) -> None:
+        self._tracked = tracked
+        self._poller = poller
+
+    def __repr__(self) -> str:
+        return f"<Job: {self._tracked}, {self.phase}>"
+
+    @property
+    def kind(self) -> JobKind:
+        """Kind of the job."""
+        return self._tracked.kind.name
+
+    @property
+    def target(self) -> str:
+        """Identifier of what the job works on: a keyword, prompt, content, search or knowledge document."""
+        return self._tracked.target
+
+    @property
+    def phase(self) -> Phase:
+        """What the newest poll has shown."""
+        return self._tracked.phase
+
+    def done(self) -> bool:
+        """Return True if the job has succeeded or failed."""
+        return self._tracked.done
+
+    def exception(self) -> Exception | None:
+        """Return the error of a job that failed; None if it succeeded or still runs."""
+        return self._tracked.error
+
+    def result(self) -> T:
+        """Return the result.
+
+        Raises:
+            JobFailedError: The service reports a failure.
+            asyncio.InvalidStateError: The job still runs.
+        """
+        if not self.done():
+            raise asyncio.InvalidStateError(f"{self._tracked} still runs: await the job")
+        if self._tracked.error is not None:
+            raise copy.copy(self._tracked.error)
+        return self._tracked.value  # type: ignore[no-any-return]  # T by the kind
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self.wait().__await__()
+
+    async def wait(self, timeout: float | None = None) -> T:  # noqa: ASYNC109  the end of the wait has its own error
+        """Wait for the end of the job and return its result.
+
+        Costs the polls, which all who wait for the job share, and no credit.
+
+        Args:
+            timeout: Seconds to wait; None for as long as `PollPolicy.job_timeout` allows.
+
+        Raises:
+            JobFailedError: The service reports a failure.
+            JobWaitTimeoutError: The time is over. The job goes on, and can be waited for again.
+            UnclearJobError: The service's answers could not be understood for `PollPolicy.unclear_timeout`.
+            JobDetachedError: The job was detached.
+            CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
+        """
+        tracked = self._tracked
+        if not tracked.done:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            tracked.waiters.add(waiter)
+            self._poller.watch(tracked)
+            try:
+                async with asyncio.timeout(timeout):
+                    await waiter
+            except TimeoutError:
+                if waiter.done() and not waiter.cancelled():  # an error of the job that is a TimeoutError, too
+                    raise
+                problem = f"{tracked} still runs after {timeout:g} s; it goes on, and waiting again costs no credit"
+                raise JobWaitTimeoutError(problem) from None
+            finally:
+                tracked.waiters.discard(waiter)
+                self._poller.unwatch(tracked)
+        return self.result()
+
+    async def refresh(self) -> Phase:
+        """Poll once, now, and return what the service says. Costs one request, and those of the result at the end."""
+        if not self.done():
+            await self._poller.poll(self._tracked)
+        return self.phase
+
+    def events(self) -> JobEvents:
+        """Return a stream of what polls show from now on, until the job ends. It has the job polled while it waits."""
+        return JobEvents(self._tracked, self._poller)
+
+    def detach(self) -> None:
+        """End all waits for the job in this program. The job goes on at the service."""
+        self._tracked.interrupt(JobDetachedError(f"{self._tracked} was detached; it goes on at the service"))
+
+
+class JobEvents(AsyncIterator[JobObserved]):
+    """What polls show of a job, one after the other. A cancelled ``anext`` loses nothing."""
+
+    def __init__(self, tracked: Tracked, poller: Poller) -> None:
+        self._tracked = tracked
+        self._poller = poller
+        self._shown: deque[JobObserved | BaseException | None] = deque([None] if tracked.done else [])
+        self._arrived = asyncio.Event()
+        tracked.listeners.append(self._put)
+
+    def _put(self, shown: JobObserved | BaseException | None) -> None:
+        self._shown.append(shown)
+        self._arrived.set()
+
+    async def __anext__(self) -> JobObserved:
+        if not self._shown:
+            self._arrived.clear()
+            self._poller.watch(self._tracked)
+            try:
+                await self._arrived.wait()
+            finally:
+                self._poller.unwatch(self._tracked)
+        shown = self._shown[0]
+        if shown is None:  # stays, so that a stream that has ended stays ended
+            raise StopAsyncIteration
+        self._shown.popleft()
+        if isinstance(shown, BaseException):
+            raise shown
+        return shown

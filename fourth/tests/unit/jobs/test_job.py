@@ -1,0 +1,214 @@
+"""Jobs that are awaited, on the sandbox in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import cmsapi
+from cmsapi import Client, ContentIdeas, Keyword
+from cmsapi.errors import (
+    ArgumentError,
+    JobDetachedError,
+    JobFailedError,
+    JobWaitTimeoutError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+    UnclearJobError,
+)
+from cmsapi.jobs.job import Job
+from cmsapi.sandbox import Fault, Fixed, Sandbox
+from tests.support.spec import spec
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """Return a service whose jobs take known times."""
+    return Sandbox(durations={"analysis": Fixed(42), "search": Fixed(70)}, clock_skew=-4000)
+
+
+async def analyze(client: Client, sandbox: Sandbox, number: int = 0) -> Job[Keyword]:
+    """Launch an analysis and watch it."""
+    keyword = sandbox.keyword_ids[number]
+    await client.request("POST", f"/v1/keywords/{keyword}/analyze")
+    return client.jobs.watch("analysis", keyword)
+
+
+def now() -> float:
+    """Return the loop time."""
+    return asyncio.get_running_loop().time()
+
+
+def polls(sandbox: Sandbox) -> int:
+    """Return how often the service was asked for keywords."""
+    return sum(request.operation == "get_keyword" for request in sandbox.ledger.requests)
+
+
+@spec("8.5")
+async def test_an_analysis_is_polled_at_the_advised_intervals(client: Client, sandbox: Sandbox) -> None:
+    """An awaited analysis returns its keyword within ten seconds of its end, polled every 5 to 10 seconds."""
+    keyword = await (await analyze(client, sandbox))
+    assert keyword.analysis_status == "success"
+    assert 42 <= now() <= 52
+    assert 42 / 10 <= polls(sandbox) <= 52 / 5
+
+
+async def test_a_search_returns_its_ideas(client: Client, sandbox: Sandbox) -> None:
+    """An awaited search reads its ideas and says whether they are all that were announced."""
+    path = f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
+    started = (await client.request("POST", path, json={"keyword": "tea"})).json()
+    ideas = await client.jobs.watch("search", started["id"])
+    assert isinstance(ideas, ContentIdeas)
+    assert ideas.complete
+    assert len(ideas) == ideas.search.nb_content_ideas
+
+
+async def test_all_who_wait_share_one_stream_of_polls(client: Client, sandbox: Sandbox) -> None:
+    """A hundred waits cost as many polls as one, and all get the result."""
+    job = await analyze(client, sandbox)
+    keywords = await asyncio.gather(*(job.wait() for _ in range(100)))
+    assert len(keywords) == 100
+    assert polls(sandbox) <= 10
+
+
+async def test_cancelling_one_wait_affects_no_other(client: Client, sandbox: Sandbox) -> None:
+    """A cancelled wait ends alone."""
+    job = await analyze(client, sandbox)
+    doomed, other = asyncio.create_task(job.wait()), asyncio.create_task(job.wait())
+    await asyncio.sleep(12)
+    doomed.cancel()
+    assert (await other).analysis_status == "success"
+    assert doomed.cancelled()
+
+
+async def test_without_waiters_nothing_is_polled(client: Client, sandbox: Sandbox) -> None:
+    """A job that nothing waits for costs no request, also after a wait that ended early."""
+    job = await analyze(client, sandbox)
+    await asyncio.sleep(100)
+    assert polls(sandbox) == 0
+    other = await analyze(client, sandbox, 1)
+    with pytest.raises(JobWaitTimeoutError):
+        await other.wait(timeout=12)
+    before = polls(sandbox)
+    await asyncio.sleep(100)
+    assert polls(sandbox) == before
+    assert (await job).id == job.target
+
+
+async def test_a_wait_that_is_over_says_that_the_job_goes_on(client: Client, sandbox: Sandbox) -> None:
+    """`wait` ends in time, and waiting again returns the result."""
+    job = await analyze(client, sandbox)
+    with pytest.raises(TimeoutError):
+        await job.wait(timeout=20)
+    assert now() == pytest.approx(20)
+    assert (await job).analysis_status == "success"
+
+
+async def test_a_failure_is_raised_to_each_who_waits(client: Client, sandbox: Sandbox) -> None:
+    """A failed job raises `JobFailedError`, at once if it is awaited again."""
+    job = await analyze(client, sandbox)
+    sandbox.set_outcome(job.target, "failed")
+    results = await asyncio.gather(job.wait(), job.wait(), return_exceptions=True)
+    assert [type(result) for result in results] == [JobFailedError, JobFailedError]
+    with pytest.raises(JobFailedError):
+        job.result()
+
+
+async def test_polls_that_fail_say_nothing_of_the_job(client: Client, sandbox: Sandbox) -> None:
+    """An outage of two minutes delays the result, and takes few requests."""
+    job = await analyze(client, sandbox)
+    sandbox.faults.rules.append(Fault(match="get_keyword", status=503, since=0, until=120))
+    keyword = await job
+    assert keyword.analysis_status == "success"
+    assert now() < 120 + 61
+    assert polls(sandbox) <= 12
+
+
+async def test_an_outage_ends_the_wait_after_its_time(sandbox: Sandbox) -> None:
+    """After `PollPolicy.outage_timeout` the last error is raised."""
+    policy = cmsapi.PollPolicy(outage_timeout=300)
+    async with Client(
+        sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, polling=policy
+    ) as client:
+        job = await analyze(client, sandbox)
+        sandbox.faults.rules.append(Fault(match="get_keyword", status=503))
+        with pytest.raises(ServiceUnavailableError):
+            await job
+    assert 300 <= now() <= 400
+
+
+async def test_a_refused_key_ends_the_wait_at_once(client: Client, sandbox: Sandbox) -> None:
+    """401 is about the key and not about the job, and waiting does not mend it."""
+    job = await analyze(client, sandbox)
+    sandbox.faults.rules.append(Fault(match="get_keyword", status=401))
+    with pytest.raises(UnauthorizedError):
+        await job
+    assert now() <= 11
+
+
+async def test_a_word_that_is_not_listed_ends_the_wait_with_the_reason(client: Client, sandbox: Sandbox) -> None:
+    """What cannot be understood for two minutes ends the wait and names the word."""
+    job = await analyze(client, sandbox)
+    sandbox.set_outcome(job.target, "hatched")
+    with pytest.raises(UnclearJobError) as unclear:
+        await job
+    assert "hatched" in unclear.value.reason
+    assert 120 <= now() <= 200
+
+
+async def test_events_survive_a_cancelled_anext(client: Client, sandbox: Sandbox) -> None:
+    """A stream that is asked with a time limit, as for pings to a browser, ends with the job and loses no event."""
+    job = await analyze(client, sandbox)
+    phases, pings = [], 0
+    stream = job.events()
+    while True:
+        try:
+            phases.append((await asyncio.wait_for(anext(stream), 3)).phase)
+        except TimeoutError:
+            pings += 1
+        except StopAsyncIteration:
+            break
+    assert phases[-1] == "succeeded"
+    assert set(phases[:-1]) == {"running"}
+    assert pings > 5
+
+
+async def test_refresh_polls_once(client: Client, sandbox: Sandbox) -> None:
+    """`refresh` costs one request and says how the job stands."""
+    job = await analyze(client, sandbox)
+    assert await job.refresh() == "running"
+    await asyncio.sleep(43)
+    assert await job.refresh() == "succeeded"
+    assert polls(sandbox) == 2
+    assert job.result().id == job.target
+
+
+async def test_a_detached_job_goes_on(client: Client, sandbox: Sandbox) -> None:
+    """`detach` ends the waits here; the job can be watched again."""
+    job = await analyze(client, sandbox)
+    waiting = asyncio.create_task(job.wait())
+    await asyncio.sleep(1)
+    job.detach()
+    with pytest.raises(JobDetachedError):
+        await waiting
+    assert (await client.jobs.watch("analysis", job.target)).id == job.target
+
+
+async def test_two_hundred_jobs_keep_both_limits(client: Client, sandbox: Sandbox) -> None:
+    """Two hundred analyses at once end within a few minutes, and the service refuses nothing."""
+    sandbox = Sandbox(keywords=200, durations={"analysis": Fixed(60)})
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as crowd:
+        jobs = await asyncio.gather(*(analyze(crowd, sandbox, number) for number in range(200)))
+        await asyncio.gather(*(job.wait() for job in jobs))
+    assert now() < 400
+    assert not [request for request in sandbox.ledger.requests if request.status == 429]
+
+
+@pytest.mark.parametrize(("kind", "id_"), [("analysys", "kwd_1"), ("analysis", ""), ("analysis", "..")])
+async def test_what_cannot_be_watched_is_refused(client: Client, kind: str, id_: str) -> None:
+    """A mistyped kind or identifier is refused before anything is sent."""
+    with pytest.raises(ArgumentError):
+        client.jobs.watch(kind, id_)
