@@ -207,7 +207,7 @@ async def test_two_hundred_jobs_keep_both_limits(client: Client, sandbox: Sandbo
     assert not [request for request in sandbox.ledger.requests if request.status == 429]
 
 
-@pytest.mark.parametrize(("kind", "id_"), [("analysys", "kwd_1"), ("analysis", ""), ("analysis", "..")])
+@pytest.mark.parametrize(("kind", "id_"), [("analyse", "kwd_1"), ("analysis", ""), ("analysis", "..")])
 async def test_what_cannot_be_watched_is_refused(client: Client, kind: str, id_: str) -> None:
     """A mistyped kind or identifier is refused before anything is sent."""
     with pytest.raises(ArgumentError):
