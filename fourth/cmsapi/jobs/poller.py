@@ -24,7 +24,7 @@ from cmsapi.errors import (
     UnclearJobError,
 )
 from cmsapi.jobs.kinds import JobKind, Kind, Launch, Observation, Phase
-from cmsapi.jobs.schedule import Hour, Schedule
+from cmsapi.jobs.schedule import Schedule
 from cmsapi.limits.limiter import Limiter, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
 from cmsapi.observe.events import JobObserved
@@ -164,7 +164,7 @@ class Poller:
     def _poll_due(self, now: float) -> None:
         hour = self._limiter.forecast()
         if (self._changed and not self._crowded) or (self._crowded and now >= self._planned + _LOOK):
-            crowded = self._schedule.plan(now, Hour(hour.free, hour.returning, hour.half_back, {}))
+            crowded = self._schedule.plan(now, hour, {})
             self._crowded, self._changed, self._planned = crowded, False, now
         following = now + _LOOK if self._crowded else math.inf
         for job in [job for job in self._schedule.jobs if job not in self._polls]:

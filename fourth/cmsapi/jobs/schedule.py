@@ -18,12 +18,13 @@ from __future__ import annotations
 import bisect
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
 from attrs import define
 
 from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
+from cmsapi.limits.limiter import Forecast
 
 J = TypeVar("J", bound=Hashable)
 
@@ -60,7 +61,7 @@ class Plan:
 
     def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
         self._model = model
-        self.next_age = [AGES[LAST] + HOUR] * (LAST + 1)
+        self.next_age: list[float] = [AGES[LAST] + HOUR] * (LAST + 1)
         alive, area, to_come = model.alive, model.area, [0.0] * (LAST + 1)
         for seen in range(LAST - 1, -1, -1):
             ran, before, age = alive[seen], area[seen], AGES[seen]
@@ -105,23 +106,6 @@ class Watched:
     launched: float
     seen: float
     polled: float
-
-
-@define
-class Hour:
-    """What the hour holds, for one plan.
-
-    Attributes:
-        free: Requests that may be sent now.
-        returning: How many more are free within a number of seconds.
-        half_back: Seconds until half of the used requests are free again.
-        waiting: Items that fan-outs hold back, by kind.
-    """
-
-    free: int
-    returning: Callable[[float], int]
-    half_back: float
-    waiting: Mapping[str, int]
 
 
 class Schedule(Generic[J]):
@@ -196,10 +180,15 @@ class Schedule(Generic[J]):
         """Return True if the hour holds the whole life of another job."""
         return free - self.owed() - _MISSES * len(self.jobs) >= 2 + self.results[kind] + _MISSES
 
-    def plan(self, now: float, hour: Hour) -> bool:
+    def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
 
         Called when something has changed, and once a second while the hour is crowded.
+
+        Args:
+            now: The loop time.
+            hour: What the hour holds.
+            waiting: Items that fan-outs hold back, by kind.
         """
         for model in self.models.values():
             model.refresh()
@@ -211,9 +200,9 @@ class Schedule(Generic[J]):
         ahead = max(_PATIENCE, min(HOUR, ahead))
         oldest = max(now - watched.launched for watched in self.jobs.values())
         count, spare, back = len(self.jobs), hour.free - self.owed(), _RETURNS * hour.returning(ahead)
-        reach = self._set_aside(now, spare - _MISSES * count, hour)
+        reach = self._set_aside(now, spare - _MISSES * count, hour.half_back, waiting)
         spare -= self.reserve
-        beyond = max(0.0, sum(hour.waiting.values()) - sum(reach.values()))
+        beyond = max(0.0, sum(waiting.values()) - sum(reach.values()))
         misses = max(0.0, spare + max(0.2 * back, back - 2 * beyond))
         soon = _SOON * max(0.0, spare) + _RETURNS * hour.returning(oldest + _YOUNGEST)
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if count > 1 else 1.0
@@ -247,15 +236,15 @@ class Schedule(Generic[J]):
         plans = {kind: Plan(self.models[kind], price, self._shortest, longest) for kind in kinds}
         return {**self._plans, **plans}
 
-    def _set_aside(self, now: float, spare: float, hour: Hour) -> dict[str, float]:
+    def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
         """Reserve whole lives for items that wait, and for jobs that arrive one by one, as far as the hour reaches."""
         while self._arrivals and self._arrivals[0] < now - HOUR:
             self._arrivals.popleft()
-        coming = {kind: float(items) for kind, items in hour.waiting.items()}
+        coming = {kind: float(items) for kind, items in waiting.items()}
         if len(self._arrivals) > 2:
             rate = len(self._arrivals) / max(60.0, now - self._arrivals[0])
             for watched in self.jobs.values():
-                more = rate * hour.half_back / len(self.jobs)
+                more = rate * half_back / len(self.jobs)
                 coming[watched.kind] = coming.get(watched.kind, 0.0) + more
         lives = sum(items * (2 + self.results[kind] + _MISSES) for kind, items in coming.items())
         part = min(1.0, max(0.0, spare) / lives) if lives else 0.0

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.durations import Durations
-from cmsapi.jobs.schedule import HOUR, Hour, Schedule
+from cmsapi.jobs.schedule import HOUR, Schedule
+from cmsapi.limits.limiter import Forecast
 
 LIMIT = 1000
 
 
-def hour_at(sent: list[float], now: float, waiting: int) -> Hour:
+def hour_at(sent: list[float], now: float) -> Forecast:
     """Return what the hour holds after some requests."""
     counted = [at for at in sent[-LIMIT:] if at > now - HOUR]
     back = counted[(len(counted) - 1) // 2] + HOUR - now if counted else HOUR
@@ -24,7 +25,7 @@ def hour_at(sent: list[float], now: float, waiting: int) -> Hour:
     def returning(ahead: float) -> int:
         return sum(1 for at in counted if at <= now + ahead - HOUR)
 
-    return Hour(LIMIT - len(counted), returning, back, {"job": waiting} if waiting else {})
+    return Forecast(LIMIT - len(counted), returning, back)
 
 
 def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * HOUR) -> tuple[list[float], list[float]]:
@@ -40,7 +41,7 @@ def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * H
 
     while len(noticed) < len(durations) and now < seconds:
         if now % 4 == 0:
-            schedule.plan(now, hour_at(sent, now, len(waiting)))
+            schedule.plan(now, hour_at(sent, now), {"job": len(waiting)} if waiting else {})
         for job in sorted(schedule.jobs, key=schedule.due):
             if schedule.due(job) > now or used() >= LIMIT or not schedule.may_poll(job, now, LIMIT - used()):
                 continue
