@@ -1,0 +1,195 @@
+"""The loop that repeats requests, in virtual time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from cmsapi import (
+    APIError,
+    BadGatewayError,
+    BadRequestError,
+    Client,
+    CMSError,
+    ConflictError,
+    DeadlineError,
+    ForbiddenError,
+    InternalServerError,
+    NotFoundError,
+    NotSentError,
+    OutcomeUnknownError,
+    RateLimitedError,
+    RetryPolicy,
+    ServerError,
+    ServiceUnavailableError,
+    Timeouts,
+    UnauthorizedError,
+    ValidationError,
+)
+from cmsapi.messages import Response
+from tests.support.spec import spec
+from tests.unit.transport.scripted import Scripted, refusal
+
+pytestmark = pytest.mark.looptime
+
+TEMPORARY = [
+    (429, "rate_limited", RateLimitedError), (500, "internal_error", InternalServerError),
+    (502, "bad_gateway", BadGatewayError), (503, "service_unavailable", ServiceUnavailableError),
+]  # fmt: skip
+FINAL = [
+    (400, "bad_request", BadRequestError), (401, "unauthorized", UnauthorizedError), (403, "forbidden", ForbiddenError),
+    (404, "not_found", NotFoundError), (409, "conflict", ConflictError), (422, "validation_error", ValidationError),
+]  # fmt: skip
+OK = Response(200, {}, b'{"id": "x"}')
+HTML = Response(502, {}, b"<h1>Bad gateway</h1>")
+
+
+async def send(client: Client, method: str) -> Response:
+    """Send a request with any method."""
+    return await client.request(method, "/v1/keywords/k")
+
+
+@spec("7.1")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(("status", "code", "kind"), TEMPORARY)
+async def test_temporary_errors_are_repeated(method: str, status: int, code: str, kind: type[APIError]) -> None:
+    """The four temporary errors are repeated for reads and writes, and raised when the attempts are used up."""
+    service = Scripted(refusal(status, code), OK)
+    async with service.client() as client:
+        assert (await send(client, method)).status == 200
+    service = Scripted(refusal(status, code))
+    async with service.client(retry=RetryPolicy(max_attempts=3)) as client:
+        with pytest.raises(kind):
+            await send(client, method)
+    assert len(service.requests) == 3
+
+
+@spec("7.1")
+async def test_waits_grow_and_differ() -> None:
+    """Each wait is drawn between half of and all of twice the one before."""
+    drawn = set()
+    for _ in range(5):
+        service = Scripted(refusal(503, "service_unavailable"))
+        async with service.client(retry=RetryPolicy(max_attempts=6, base=1, cap=8)) as client:
+            with pytest.raises(ServiceUnavailableError):
+                await client.me()
+        for wait, longest in zip(service.waits, (1, 2, 4, 8, 8), strict=True):
+            assert longest / 2 <= wait <= longest + 0.001
+        assert all(before <= after + 0.001 for before, after in pairwise(service.waits[:4]))
+        drawn.add(round(service.waits[0], 6))
+    assert len(drawn) > 1
+
+
+@spec("7.1")
+async def test_retry_after_is_the_least_wait() -> None:
+    """A 429 is repeated no earlier than it asks for."""
+    service = Scripted(refusal(429, "rate_limited", retry_after="40"), OK)
+    async with service.client() as client:
+        await client.me()
+    assert 40 <= service.waits[0] < 45
+
+
+@spec("7.2")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(("status", "code", "kind"), FINAL)
+async def test_other_errors_are_not_repeated(method: str, status: int, code: str, kind: type[APIError]) -> None:
+    """What the service refuses for good is raised at once."""
+    service = Scripted(refusal(status, code))
+    async with service.client() as client:
+        with pytest.raises(kind) as caught:
+            await send(client, method)
+    assert len(service.requests) == 1
+    assert (caught.value.status, caught.value.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "failure", "repeated"),
+    [
+        ("GET", HTML, True), ("POST", HTML, False), ("GET", OutcomeUnknownError("lost"), True),
+        ("POST", OutcomeUnknownError("lost"), False), ("POST", NotSentError("refused"), True),
+    ],
+)  # fmt: skip
+async def test_only_what_does_no_harm_is_repeated(method: str, failure: Response | CMSError, repeated: bool) -> None:
+    """After a lost answer or a gateway's error a read is repeated and a write is not; what was not sent always is."""
+    service = Scripted(failure, OK)
+    async with service.client() as client:
+        if repeated:
+            assert (await send(client, method)).status == 200
+        else:
+            with pytest.raises((OutcomeUnknownError, BadGatewayError)):
+                await send(client, method)
+    assert len(service.requests) == 1 + repeated
+
+
+async def test_a_deletion_is_repeated() -> None:
+    """A deletion has the same effect when it is done twice, so a lost answer is no obstacle; a creation's is."""
+    service = Scripted(OutcomeUnknownError("lost"), OK)
+    async with service.client() as client:
+        await client.contents.delete("c")
+    assert len(service.requests) == 2
+    service = Scripted(OutcomeUnknownError("lost"))
+    async with service.client() as client:
+        with pytest.raises(OutcomeUnknownError):
+            await client.folders.create("w", "Name")
+    assert len(service.requests) == 1
+
+
+async def test_too_long_a_wait_is_refused() -> None:
+    """A Retry-After beyond the policy's is raised at once and says how long it is."""
+    service = Scripted(refusal(429, "rate_limited", retry_after="61"))
+    async with service.client(retry=RetryPolicy(max_retry_after=60)) as client:
+        with pytest.raises(RateLimitedError) as caught:
+            await client.me()
+    assert caught.value.retry_after == 61
+    assert len(service.requests) == 1
+
+
+async def test_a_deadline_says_whether_the_request_left() -> None:
+    """With an attempt under way, the deadline's error says that it was sent."""
+    service = Scripted(None)
+    async with service.client(timeouts=Timeouts(deadline=5)) as client:
+        with pytest.raises(DeadlineError) as caught:
+            await client.me()
+    assert caught.value.sent
+
+
+async def test_a_deadline_before_sending_says_so() -> None:
+    """A request that the hour holds back until its deadline was not sent."""
+    service = Scripted(Response(200, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "600"}, b'{"id": "x"}'))
+    async with service.client(timeouts=Timeouts(deadline=5), limits=None) as client:
+        await client.request("GET", "/v1/me")
+        with pytest.raises(DeadlineError) as caught:
+            await client.request("GET", "/v1/me")
+    assert not caught.value.sent
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(("status", "kind"), [(418, APIError), (404, NotFoundError), (507, ServerError)])
+async def test_an_unknown_code_is_kept(status: int, kind: type[APIError]) -> None:
+    """A code that the specification does not list is passed on, with the class of the status."""
+    async with Scripted(refusal(status, "brand_new")).client() as client:
+        with pytest.raises(kind) as caught:
+            await client.me()
+    assert caught.value.code == "brand_new"
+
+
+async def test_the_class_goes_by_the_code() -> None:
+    """A listed code decides, whatever the status."""
+    async with Scripted(refusal(400, "validation_error", "'title' is too long")).client() as client:
+        with pytest.raises(ValidationError) as caught:
+            await client.me()
+    assert caught.value.field == "title"
+
+
+async def test_errors_and_models_know_their_answer() -> None:
+    """Headers, status and request id are on the error and on the model."""
+    async with Scripted(refusal(404, "not_found", x_request_id="r1")).client() as client:
+        with pytest.raises(NotFoundError, match="visible to this key") as caught:
+            await client.contents.get("c")
+    assert (caught.value.request_id, caught.value.headers["x-request-id"]) == ("r1", "r1")
+    assert "OPERATIONS.override" in str(caught.value)
+    async with Scripted(Response(200, {"x-request-id": "r2"}, b'{"id": "k"}')).client() as client:
+        response = (await client.keywords.get("k")).response
+    assert response is not None
+    assert (response.status, response.request_id) == (200, "r2")
