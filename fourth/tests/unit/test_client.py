@@ -1,0 +1,118 @@
+"""Settings of a client, and its life."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cmsapi import ArgumentError, Client, ClientClosedError, ConfigError, Event, RateLimits, RetryPolicy
+from cmsapi.messages import Response
+from tests.unit.transport.scripted import Scripted
+
+OK = Response(200, {}, b'{"id": "u"}')
+URL = "https://api.example.com"
+
+
+@pytest.mark.parametrize("key", ["", "pk_1", "sk_a b", "sk_a\n", "sk_\u00e9"])
+def test_what_cannot_be_a_key_is_refused(key: str) -> None:
+    """A mistyped key is refused before anything is sent, without being shown."""
+    with pytest.raises(ConfigError) as caught:
+        Client(key, base_url=URL)
+    assert not key or key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.example.com",
+        "ftp://a.example",
+        "http://a.example",
+        "https://u:p@a.example",
+        URL + "/v1",
+        "https://[",
+        URL + "?a=b",
+    ],
+)
+def test_what_cannot_be_an_address_is_refused(url: str) -> None:
+    """An address that is malformed, or would send the key in the clear, is refused."""
+    with pytest.raises(ConfigError):
+        Client("sk_1", base_url=url)
+
+
+def test_the_environment_has_key_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Key, address and permission for http come from the environment when they are not passed."""
+    monkeypatch.setenv("CMSAPI_API_KEY", "sk_1")
+    monkeypatch.setenv("CMSAPI_BASE_URL", "http://a.example/")
+    with pytest.raises(ConfigError):
+        Client()
+    monkeypatch.setenv("CMSAPI_ALLOW_HTTP", "1")
+    assert "http://a.example" in repr(Client())
+    monkeypatch.delenv("CMSAPI_API_KEY")
+    with pytest.raises(ConfigError, match="CMSAPI_API_KEY"):
+        Client()
+
+
+@pytest.mark.parametrize("headers", [{"authorization": "x"}, {"Host": "x"}, {"X-A": "a\r\nb"}, {"X A": "b"}])
+async def test_headers_of_cmsapi_stay_its_own(headers: dict[str, str]) -> None:
+    """Neither the client nor a request takes headers that are cmsapi's or would break the lines."""
+    with pytest.raises(ConfigError):
+        Client("sk_1", base_url=URL, headers=headers)
+    service = Scripted(OK)
+    async with service.client() as client:
+        with pytest.raises(ArgumentError):
+            await client.request("GET", "/v1/me", headers=headers)
+    assert service.requests == []
+
+
+async def test_a_closed_client_sends_nothing() -> None:
+    """A call after the end is refused; the given transport stays open."""
+    service = Scripted(OK)
+    async with service.client() as client:
+        copy = client.with_options()
+    for each in (client, copy):
+        with pytest.raises(ClientClosedError):
+            await each.me()
+    assert service.requests == []
+    assert not service.closed
+
+
+async def test_a_client_belongs_to_one_loop() -> None:
+    """A call from another loop is refused while the first one runs."""
+    async with Scripted(OK).client() as client:
+        await client.me()
+
+        def elsewhere() -> None:
+            with pytest.raises(ClientClosedError):
+                asyncio.run(client.me())
+
+        await asyncio.to_thread(elsewhere)
+
+
+def test_a_client_outlives_its_loop() -> None:
+    """A client that was left open works in the next ``asyncio.run``."""
+    client = Scripted(OK).client()
+    assert asyncio.run(client.me()).id == asyncio.run(client.me()).id == "u"
+
+
+async def test_a_copy_has_other_options() -> None:
+    """Options of a copy apply to the copy alone."""
+    events: list[Event] = []
+    service = Scripted(OK)
+    async with service.client(headers={"X-A": "1"}) as client:
+        copy = client.with_options(headers={"X-B": "2"}, hooks=[events.append], retry=RetryPolicy(max_attempts=1))
+        await copy.me()
+        await client.me()
+    assert {"X-A", "X-B"} <= set(service.requests[0].headers)
+    assert "X-B" not in service.requests[1].headers
+    assert len(events) == 1
+
+
+async def test_clients_of_one_key_have_one_limit() -> None:
+    """Other limits for the same key are refused."""
+    service = Scripted(OK)
+    async with service.client():
+        with pytest.raises(ConfigError):
+            await service.client(limits=RateLimits(per_hour=5)).me()
+    assert service.requests == []

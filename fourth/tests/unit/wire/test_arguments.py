@@ -1,0 +1,76 @@
+"""What cannot be sent is refused, and what can is written as the service reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cmsapi import OPERATIONS, ArgumentError, ConfigError, Keyword
+from cmsapi.messages import Response
+from tests.unit.transport.scripted import Scripted
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.mark.parametrize("value", ["", " ", ".", "..", "a\nb", None, 3, Keyword(id="k")])
+async def test_a_wrong_identifier_is_not_sent(value: object) -> None:
+    """What would change the path, or is no identifier, is refused under the name of its parameter."""
+    service = Scripted(Response(200))
+    async with service.client() as client:
+        with pytest.raises(ArgumentError) as caught:
+            await client.keywords.get(value)  # type: ignore[arg-type]  # on purpose
+    assert caught.value.parameter == "keyword_id"
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(("value", "sent"), [("a/b", "a%2Fb"), ("a?b#c", "a%3Fb%23c"), ("\u00e9", "%C3%A9")])
+async def test_identifiers_are_percent_encoded(value: str, sent: str) -> None:
+    """An identifier stays one segment of the path."""
+    service = Scripted(Response(200, {}, b'{"id": "k"}'))
+    async with service.client() as client:
+        await client.keywords.get(value)
+    assert service.requests[0].url.endswith(f"/v1/keywords/{sent}")
+
+
+@pytest.mark.parametrize("settings", [{"page": 0}, {"limit": 0}, {"limit": 101}, {"limit": True}])
+async def test_a_page_out_of_bounds_is_refused(settings: dict[str, int]) -> None:
+    """Numbers of pages and items are checked where they are passed."""
+    async with Scripted(Response(200)).client() as client:
+        with pytest.raises(ArgumentError) as caught:
+            client.keywords.list("p", **settings)
+    assert caught.value.parameter in settings
+
+
+@pytest.mark.parametrize("path", ["v1/me", "//host/v1/me", "/v1/a b", "/v1/me#x", "/v1/\u00e9"])
+async def test_a_free_path_is_checked(path: str) -> None:
+    """A path that is not percent-encoded, or leads to another host, is refused."""
+    service = Scripted(Response(200))
+    async with service.client() as client:
+        with pytest.raises(ArgumentError) as caught:
+            await client.request("GET", path)
+    assert caught.value.parameter == "path"
+    assert service.requests == []
+
+
+async def test_a_route_can_be_replaced() -> None:
+    """After an override the operation goes to the other route, and errors no longer call it assumed."""
+    service = Scripted(Response(200, {}, b'{"id": "c"}'))
+    async with service.client(operations=OPERATIONS.override(get_content="GET /v1/articles/{contentId}")) as client:
+        await client.contents.get("c")
+    assert service.requests[0].url.endswith("/v1/articles/c")
+    assert OPERATIONS["get_content"].path == "/v1/contents/{contentId}"
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        {"get_contend": "GET /v1/contents/{contentId}"},
+        {"get_content": "GET /v1/contents"},
+        {"get_content": "GET /v1/{a}/{b}"},
+        {"get_content": "FETCH /v1/contents/{contentId}"},
+        {"get_content": "/v1/contents/{contentId}"},
+    ],
+)
+def test_a_route_that_does_not_fit_is_refused(routes: dict[str, str]) -> None:
+    """Unknown names, methods and other numbers of parameters are refused when the table is made."""
+    with pytest.raises(ConfigError):
+        OPERATIONS.override(**routes)
