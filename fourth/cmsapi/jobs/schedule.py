@@ -46,6 +46,8 @@ _ENOUGH = 50
 """Ends after which early polls get half of their part."""
 _YOUNGEST = 8.0
 """Seconds of age from which early polls are made."""
+_YOUNG = 100.0
+"""Seconds of age below which few jobs are polled at the advised intervals without a plan."""
 _MISSES = 0.1
 """Misses set aside for a job before another one is launched."""
 _RETURNS = 0.9
@@ -123,7 +125,8 @@ class Schedule(Generic[J]):
         self.jobs: dict[J, Watched] = {}
         self.reserve: float = 0.0
         self._shortest, self._longest = shortest, longest
-        self._plans = {kind: Plan(model, 1.0, shortest, longest) for kind, model in self.models.items()}
+        self._advised = {kind: Plan(model, 1.0, shortest, longest) for kind, model in self.models.items()}
+        self._plans = self._advised
         self._early: set[J] = set()
         self._allowance = 0.0
         self._oldest = _YOUNGEST
@@ -190,15 +193,18 @@ class Schedule(Generic[J]):
             hour: What the hour holds.
             waiting: Items that fan-outs hold back, by kind.
         """
-        for model in self.models.values():
-            model.refresh()
         if not self.jobs:
             self.reserve = 0.0
             return False
+        oldest = max(now - watched.launched for watched in self.jobs.values())
+        if oldest < _YOUNG and not waiting and len(self.jobs) * HOUR / self._shortest <= hour.free:
+            self._plans, self.reserve = self._advised, 0.0
+            return False
+        for model in self.models.values():
+            model.refresh()
         seen = Counter((watched.kind, step_of(watched.seen)) for watched in self.jobs.values())
         ahead = max(self.models[kind].quantile(_RETURNS, at) - AGES[at] for kind, at in seen)
         ahead = max(_PATIENCE, min(HOUR, ahead))
-        oldest = max(now - watched.launched for watched in self.jobs.values())
         count, spare, back = len(self.jobs), hour.free - self.owed(), _RETURNS * hour.returning(ahead)
         reach = self._set_aside(now, spare - _MISSES * count, hour.half_back, waiting)
         spare -= self.reserve
