@@ -18,7 +18,7 @@ from cmsapi.config import (
     RetryPolicy,
     Timeouts,
 )
-from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
+from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError, OutcomeUnknownError
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.limits.limiter import RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
@@ -101,12 +101,14 @@ class Client:
         log_to_stderr()
         connect = Connect(session, proxy, ssl, trust_env)
         self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
+        given = check_headers(headers)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json"}
+        own = {name: value for name, value in own.items() if name.lower() not in map(str.lower, given)}
         self._polling = polling or PollPolicy()
         self._use(
             Pipeline(
                 base_url=address,
-                headers={**own, **check_headers(headers), "Authorization": f"Bearer {key}"},
+                headers={**own, **given, "Authorization": f"Bearer {key}"},
                 operations=operations or OPERATIONS,
                 retry=retry or RetryPolicy(),
                 timeouts=timeouts,
@@ -188,6 +190,8 @@ class Client:
             raise ArgumentError("path", f"must begin with one slash and be percent-encoded, got {path!r}")
         if any(c.isspace() for c in path) or "#" in path:
             raise ArgumentError("path", f"must be percent-encoded and have no fragment, got {path!r}")
+        if params and "?" in path:
+            raise ArgumentError("params", "must be left out if the path has a query of its own")
         if not isinstance(method, str) or not method.isalpha() or not method.isascii():
             raise ArgumentError("method", f"must be an HTTP method, got {method!r}")
         pipeline = self._pipeline
@@ -201,8 +205,11 @@ class Client:
         return await pipeline.send(request, None, retry=retry)
 
     async def _request_unlimited(self, request: Request) -> Response:
-        async with asyncio.timeout(self._pipeline.timeouts.request):
-            response = await self._connection.account().transport.send(request)
+        try:
+            async with asyncio.timeout(self._pipeline.timeouts.request):
+                response = await self._connection.account().transport.send(request)
+        except TimeoutError:
+            raise OutcomeUnknownError(f"no answer within {self._pipeline.timeouts.request:g} s") from None
         if response.status >= 300:
             raise error_of(response, request, None)
         return response
@@ -229,7 +236,8 @@ class Client:
             hooks: Functions that get each event, in place of the client's.
             headers: Headers to add to those of the client.
         """
-        changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "max_wait": max_wait, "operations": operations}
+        changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
+        changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait
         changes["emit"] = None if hooks is None else Emitter(hooks)
         if headers is not None:
             changes["headers"] = {**self._pipeline.headers, **check_headers(headers)}

@@ -119,6 +119,9 @@ class PollPolicy:
     def __attrs_post_init__(self) -> None:
         if self.max_interval < self.min_interval:
             raise ConfigError(f"PollPolicy(max_interval={self.max_interval}) is below min_interval={self.min_interval}")
+        for word, meaning in (self.words or {}).items():
+            if meaning not in ("running", "review", "succeeded", "failed"):
+                raise ConfigError(f"PollPolicy(words=) must map to running, review, succeeded or failed, got {word!r}")
 
 
 @frozen

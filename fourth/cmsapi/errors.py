@@ -39,12 +39,14 @@ Every error can be pickled and copied, so that process pools and task queues car
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 
 def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any]) -> CMSError:
     error = cls.__new__(cls, *args)
+    error.args = args  # OSError.__new__ leaves them to __init__, which is not called
     error.__dict__.update(fields)
     return error
 
@@ -118,15 +120,9 @@ class APIError(CMSError):
 
     @property
     def field(self) -> str | None:
-        """The failing field of a ``validation_error``, which its message names (specification 7); else None."""
-        if self.code != "validation_error":
-            return None
-        for quote in ("'", '"', "`"):
-            parts = self.message.split(quote, 2)
-            if len(parts) == 3:
-                return parts[1]
-        first = self.message.replace(":", " ").split()
-        return first[0] if first else None
+        """The failing field of a ``validation_error`` if its message quotes it (specification 7); else None."""
+        quoted = re.search(r"""(?<!\w)(['"`])([\w.\[\]]+)\1""", self.message)
+        return quoted[2] if self.code == "validation_error" and quoted else None
 
 
 class BadRequestError(APIError):

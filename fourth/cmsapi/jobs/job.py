@@ -85,14 +85,17 @@ class Job(Generic[T]):
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             tracked.waiters.add(waiter)
             self._poller.watch(tracked)
+            left = max(0.0, tracked.launched + self._poller.job_timeout - asyncio.get_running_loop().time())
+            seconds = left if timeout is None else min(timeout, left)
             try:
-                async with asyncio.timeout(timeout):
+                async with asyncio.timeout(seconds):
                     await waiter
             except TimeoutError:
-                if waiter.done() and not waiter.cancelled():  # an error of the job that is a TimeoutError, too
-                    raise
-                problem = f"{tracked} still runs after {timeout:g} s; it goes on, and waiting again costs no credit"
-                raise JobWaitTimeoutError(problem) from None
+                if waiter.done() and not waiter.cancelled() and not tracked.done:
+                    raise  # an error that ended the waits and is a TimeoutError itself
+                if not tracked.done:
+                    problem = f"{tracked} still runs after {seconds:g} s; it goes on, and waiting again costs no credit"
+                    raise JobWaitTimeoutError(problem) from None
             finally:
                 tracked.waiters.discard(waiter)
                 self._poller.unwatch(tracked)
@@ -121,9 +124,10 @@ class JobEvents(AsyncIterator[JobObserved]):
         self._poller = poller
         self._shown: deque[JobObserved | BaseException | None] = deque([None] if tracked.done else [])
         self._arrived = asyncio.Event()
-        tracked.listeners.append(self._put)
+        tracked.streams.add(self)
 
-    def _put(self, shown: JobObserved | BaseException | None) -> None:
+    def put(self, shown: JobObserved | BaseException | None) -> None:
+        """Add what a poll has shown; None ends the stream, an exception is raised."""
         self._shown.append(shown)
         self._arrived.set()
 

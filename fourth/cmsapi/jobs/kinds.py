@@ -1,6 +1,6 @@
 """The kinds of jobs: how each is launched and polled, and what the document that a poll brings means.
 
-Most documents have no job of their own: a keyword carries the state of its newest analysis, a content that of its
+Most jobs have no document of their own: a keyword carries the state of its newest analysis, a content that of its
 newest generation. So completion is an edge and not a level. An analysis has ended when its word is terminal and a
 running word was seen since the launch, or when ``lastAnalyzedAt`` is not before the launch by the service's own clock.
 A document that still looks as before the launch says that the job runs, however long it takes.
@@ -43,7 +43,7 @@ class Phase(StrEnum):
     UNCLEAR = "unclear"
 
 
-# The specification shows queued, pending, review, success and failed; the others are what services of its kind say.
+# The specification shows queued, pending, review, success and failed; the others are what similar services say.
 _WORDS: Mapping[str, Phase] = {
     **dict.fromkeys(("queued", "pending", "running", "processing", "in_progress", "generating"), Phase.RUNNING),
     "review": Phase.REVIEW,

@@ -8,7 +8,7 @@ from cmsapi.config import PollPolicy
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind, kinds_of
-from cmsapi.jobs.poller import Tracked, poller_of
+from cmsapi.jobs.poller import poller_of
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import identifier
 
@@ -35,6 +35,6 @@ class Jobs:
         if kind not in set(JobKind):
             raise ArgumentError("kind", f"must be one of {', '.join(JobKind)}, got {kind!r}")
         poller = poller_of(self._pipeline.account(), self._polling)
-        tracked = Tracked(self._kinds[JobKind(kind)], id, self._pipeline)
+        tracked = poller.track(self._kinds[JobKind(kind)], id, self._pipeline)
         tracked.moved = True  # what the document shows is what is asked for: no launch of our own is looked for
         return Job(tracked, poller)

@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import copy
 import math
-from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet, WeakValueDictionary
 
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
     CMSError,
-    ForbiddenError,
+    DecodeError,
     JobFailedError,
-    JobWaitTimeoutError,
     NotFoundError,
-    UnauthorizedError,
+    RateLimitedError,
+    ServerError,
+    TransportError,
     UnclearJobError,
 )
 from cmsapi.jobs.kinds import JobKind, Kind, Launch, Observation, Phase
@@ -59,7 +60,7 @@ class Tracked:
         error: Its failure.
         watchers: Number of waits.
         waiters: Futures of those who await its end.
-        listeners: Functions that get what polls show, None at the end, and the exception that ends the waits.
+        streams: Streams of events, which get what polls show, None at the end, and the exception that ends the waits.
     """
 
     def __init__(self, kind: Kind, target: str, pipeline: Pipeline, own: str | None = None) -> None:
@@ -76,7 +77,7 @@ class Tracked:
         self.error: CMSError | None = None
         self.watchers: int = 0
         self.waiters: set[asyncio.Future[None]] = set()
-        self.listeners: list[Callable[[JobObserved | BaseException | None], None]] = []
+        self.streams: WeakSet[Any] = WeakSet()
         self.reason: str | None = None  # why polls are unclear, since when, and how many
         self.unclear_since: float = math.inf
         self.unclear_polls: int = 0
@@ -96,16 +97,16 @@ class Tracked:
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        for listener in self.listeners:
-            listener(None)
+        for stream in self.streams:
+            stream.put(None)
 
     def interrupt(self, error: BaseException) -> None:
         """End all waits with an exception; the job goes on at the service."""
         for waiter in self.waiters:
             if not waiter.done():
-                waiter.set_exception(copy.copy(error))
-        for listener in self.listeners:
-            listener(error)
+                waiter.set_exception(copy.copy(error) if isinstance(error, CMSError) else error)
+        for stream in self.streams:
+            stream.put(error)
 
 
 class Poller:
@@ -114,13 +115,25 @@ class Poller:
     def __init__(self, limiter: Limiter, policy: PollPolicy) -> None:
         self._limiter = limiter
         self._policy = policy
+        self.job_timeout: float = policy.job_timeout
         # Requests that a result takes besides the poll that finds it, until it was seen.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self._schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
-        self._polls: dict[Tracked, asyncio.Task[None]] = {}
+        self._polls: dict[Tracked, asyncio.Task[Exception | None]] = {}
+        self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
-        self._pause, self._quiet_until = 0.0, -math.inf
-        self._changed, self._crowded, self._planned = True, False, -math.inf
+        self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
+        self._quiet_until = -math.inf  # infinity while a poll that goes alone is under way
+        self._changed = True  # whether something happened since the newest plan
+        self._crowded = False  # whether that plan could not keep the advised intervals
+        self._planned = -math.inf  # when it was made
+
+    def track(self, kind: Kind, target: str, pipeline: Pipeline) -> Tracked:
+        """Return what is known of a job, the same for all who ask while it runs."""
+        known = self._known.get((kind.name, target))
+        if known is None or known.done:
+            known = self._known[kind.name, target] = Tracked(kind, target, pipeline)
+        return known
 
     def watch(self, job: Tracked) -> None:
         """Poll a job for one more wait."""
@@ -136,10 +149,11 @@ class Poller:
             self._schedule.forget(job)
 
     async def poll(self, job: Tracked) -> None:
-        """Poll a job once, now, or wait for the poll that is under way."""
-        await asyncio.shield(self._polls.get(job) or self._start(job))
+        """Poll a job once, now, or wait for the poll that is under way; raise what it met."""
+        if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
+            raise error
 
-    def _start(self, job: Tracked) -> asyncio.Task[None]:
+    def _start(self, job: Tracked) -> asyncio.Task[Exception | None]:
         task = self._polls[job] = asyncio.get_running_loop().create_task(self._poll(job))
         return task
 
@@ -180,25 +194,28 @@ class Poller:
         if following < math.inf:
             self._set_timer(following)
 
-    async def _poll(self, job: Tracked) -> None:
+    async def _poll(self, job: Tracked) -> Exception | None:
         try:
             document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.target, priority=Priority.POLL)
             now = asyncio.get_running_loop().time()
             self._pause, self._quiet_until = 0.0, -math.inf
             launch = Launch(job.target, None, now - job.launched, job.moved, job.own)
             await self._observe(job, job.kind.read(document, launch), document)
-        except (UnauthorizedError, ForbiddenError) as error:
-            job.interrupt(error)
         except NotFoundError:
             await self._observe(job, Observation(Phase.UNCLEAR, "the service does not find it (404)"))
-        except CMSError as error:
+        except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
-        except Exception as error:  # a programming error, such as of a transport: it ends the waits
+            return error
+        except Exception as error:  # a refused key, a closed client, a programming error: waiting does not mend it
             job.interrupt(error)
+            return error
         finally:
             job.polled = asyncio.get_running_loop().time()
             del self._polls[job]
+            if self._quiet_until == math.inf:  # this was the poll that went alone, and it got an answer
+                self._quiet_until = job.polled + self._pause
             self._look_again()
+        return None
 
     async def _observe(self, job: Tracked, observation: Observation, document: Any = None) -> None:
         now = asyncio.get_running_loop().time()
@@ -208,8 +225,8 @@ class Poller:
         job.failing_since = math.inf
         event = JobObserved(job.kind.name, job.target, phase, age, observation.reason)
         job.pipeline.emit(event)
-        for listener in job.listeners:
-            listener(event)
+        for stream in job.streams:
+            stream.put(event)
         watched = job in self._schedule.jobs
         if phase is Phase.UNCLEAR:
             self._unclear(job, str(observation.reason), now)
@@ -224,8 +241,6 @@ class Poller:
         job.phase, job.seen = phase, age
         if watched:
             self._schedule.running(job, now)
-        if age > self._policy.job_timeout:
-            job.interrupt(JobWaitTimeoutError(f"{job} still runs after {age:.0f} s; it goes on at the service"))
 
     async def _ideas(self, job: Tracked, search: Any) -> ContentIdeas:
         pages: list[Page[ContentIdea]] = []
@@ -244,7 +259,9 @@ class Poller:
         if job in self._schedule.jobs:
             self._schedule.failed(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
-            problem = f"{job} is unclear for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
+            problem = (
+                f"{job} has been unclear for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
+            )
             job.interrupt(UnclearJobError(problem, reason=reason))
 
     def _failed(self, job: Tracked, error: CMSError) -> None:

@@ -63,7 +63,7 @@ class Plan:
 
     def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
         self._model = model
-        self.next_age: list[float] = [AGES[LAST] + HOUR] * (LAST + 1)
+        self.next_age: list[float] = [AGES[LAST] + min(HOUR, longest)] * (LAST + 1)
         alive, area, to_come = model.alive, model.area, [0.0] * (LAST + 1)
         for seen in range(LAST - 1, -1, -1):
             ran, before, age = alive[seen], area[seen], AGES[seen]
@@ -264,12 +264,12 @@ class Schedule(Generic[J]):
             growth = math.log(oldest / self._oldest) / max(0.1, math.log1p(half_back / oldest))
             self._allowance, self._oldest = self._allowance + part * spare * growth, oldest
         self._allowance = min(self._allowance, spare / 4)
-        tries = sorted(
-            (self._still_running(job, now), str(job), job)
+        old_enough = (
+            job
             for job, watched in self.jobs.items()
             if job not in self._early and now - watched.launched >= _YOUNGEST and now - watched.polled >= self._shortest
         )
-        for miss, _, job in tries:
+        for miss, job in sorted(((self._still_running(job, now), job) for job in old_enough), key=lambda each: each[0]):
             cost = max(0.1, miss)
             if self._allowance < cost:
                 break

@@ -1,7 +1,7 @@
 """The limiter: both windows, the use of the key by others, and who goes first.
 
 The service counts all requests of a key, also those of other programs (specification 8, rule 1). Their number is what
-the newest answer's ``X-RateLimit-Remaining`` leaves unexplained. Where they leave nothing, one request goes after
+the newest answer's ``X-RateLimit-Remaining`` leaves unexplained. Where others leave nothing, one request goes after
 ``X-RateLimit-Reset`` seconds, and its answer tells how things stand.
 
 Until a first answer has told, requests go one at a time: a hundred tasks that start with a used hour cost one 429 at
@@ -29,7 +29,7 @@ _SECOND = 1.0
 _HOUR = 3600.0
 """Length of the hourly window in seconds (specification 8)."""
 _ROUNDING = 1.0
-"""Seconds by which ``X-RateLimit-Reset``, a whole number, may be too small."""
+"""Seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down."""
 _RESERVE = 0.01
 """Part of the hour that polls leave to everything else, unless `RateLimits.reserve` says otherwise."""
 
@@ -103,6 +103,7 @@ class Permit:
         limiter: The limiter that gives it.
         priority: Who goes first.
         max_wait: Seconds beyond which the wait is refused at once.
+        emit: What is told of a long wait.
         began: Loop time at which the permission came; None while the request waits.
         waited: Seconds for which the request waited.
         left: False if the request certainly did not leave.
@@ -114,6 +115,7 @@ class Permit:
     limiter: Limiter
     priority: Priority
     max_wait: float | None
+    emit: Callable[[Event], None]
     began: float | None = None
     waited: float = 0.0
     left: bool = True
@@ -126,7 +128,7 @@ class Permit:
         limiter, loop = self.limiter, asyncio.get_running_loop()
         now = loop.time()
         if limiter.waiters or limiter.next_look(now, self.priority) > now:
-            self.number = await limiter.wait(self.priority, self.max_wait, now)
+            self.number = await limiter.wait(self, now)
             self.began = loop.time()
             self.waited = self.began - now
         else:
@@ -143,38 +145,43 @@ class Permit:
 class Limiter:
     """Both limits of one key in one event loop."""
 
-    def __init__(self, limits: RateLimits, emit: Callable[[Event], None] = lambda event: None) -> None:
+    def __init__(self, limits: RateLimits) -> None:
         self._burst = Window(limits.per_second, _SECOND)
         self._hour = Window(limits.per_hour, _HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
-        self._emit = emit
         self._told = False  # whether an answer has told how the hour stands
         self._others = 0
-        self._newest = 0  # the request whose answer told
+        self._newest, self._remaining = 0, 0  # the latest request whose answer told, and what it said
         self._ask_at = math.inf  # when one request may ask although nothing is left
         self._paused_until = -math.inf
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._arrived = 0
-        self.waiters: list[tuple[Priority, int, asyncio.Future[int]]] = []
+        self.waiters: list[tuple[Priority, int, asyncio.Future[int], Permit]] = []
 
-    def acquire(self, priority: Priority = Priority.CALL, max_wait: float | None = None) -> Permit:
+    def acquire(
+        self,
+        priority: Priority = Priority.CALL,
+        max_wait: float | None = None,
+        emit: Callable[[Event], None] = lambda event: None,
+    ) -> Permit:
         """Return a context that is entered when a request may be sent.
 
         Args:
             priority: Who goes first; among equals, who came first.
-            max_wait: Seconds beyond which the wait is refused at once.
-
-        Raises:
-            RateLimitWaitError: The wait would be longer, on entering.
+            max_wait: Seconds beyond which the wait is refused at once, on entering, with `RateLimitWaitError`.
+            emit: What is told of a long wait.
         """
-        return Permit(self, priority, max_wait)
+        return Permit(self, priority, max_wait, emit)
 
     def status(self) -> RateLimitStatus:
         """Return how the hourly limit stands."""
         now = asyncio.get_running_loop().time()
-        used, waiting = self._hour.limit - self._hour.free(now), sum(not waiter.done() for *_, waiter in self.waiters)
+        used, waiting = (
+            self._hour.limit - self._hour.free(now),
+            sum(not waiter.done() for _, _, waiter, _ in self.waiters),
+        )
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:
@@ -207,9 +214,9 @@ class Limiter:
         self._hour.in_flight += 1
         return self._sent
 
-    async def wait(self, priority: Priority, max_wait: float | None, now: float) -> int:
+    async def wait(self, permit: Permit, now: float) -> int:
         """Wait for both tokens, take them, and return the number of the request."""
-        loop = asyncio.get_running_loop()
+        loop, priority, max_wait = asyncio.get_running_loop(), permit.priority, permit.max_wait
         if max_wait is not None and (seconds := self._estimate(now, priority) - now) > max_wait:
             raise RateLimitWaitError(
                 f"the limits hold this request back for about {seconds:.0f} s, longer than max_wait={max_wait:g}; "
@@ -218,13 +225,19 @@ class Limiter:
             )
         self._arrived += 1
         waiter: asyncio.Future[int] = loop.create_future()
-        heapq.heappush(self.waiters, (priority, self._arrived, waiter))
+        heapq.heappush(self.waiters, (priority, self._arrived, waiter, permit))
         self._grant()
         try:
-            return await waiter
-        except BaseException:
+            async with asyncio.timeout(max_wait):
+                return await waiter
+        except BaseException as error:
             if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
-                self.release(Permit(self, priority, max_wait, left=False))
+                permit.left = False
+                self.release(permit)
+            if isinstance(error, TimeoutError):
+                problem = f"the limits held this request back for max_wait={max_wait:g} s; nothing was sent"
+                seconds = max(0.0, self._estimate(loop.time(), priority) - loop.time())
+                raise RateLimitWaitError(problem, retry_after=seconds) from None
             raise
 
     def release(self, permit: Permit) -> None:
@@ -232,12 +245,15 @@ class Limiter:
         now = asyncio.get_running_loop().time()
         if permit.retry_after is not None:
             self._paused_until = max(self._paused_until, now + permit.retry_after)
-            self._announce(now, self._paused_until, "the service answered 429")
+            self._announce(permit, now, self._paused_until, "the service answered 429")
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
-        if permit.rate is not None and permit.number >= self._newest:
-            self._newest = permit.number
-            # Which of the requests in flight it counts is not known, so none but this one: others get the doubt.
+        if permit.rate is not None and permit.number < self._newest:
+            # It was in flight when the newest answer came. If that one already counted it, it is not of others.
+            self._others = max(0, self._others - (permit.rate.remaining > self._remaining))
+        elif permit.rate is not None:
+            self._newest, self._remaining = permit.number, permit.rate.remaining
+            # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
             own = self._hour.answered_count + 1
             self._others = max(0, self._hour.limit - permit.rate.remaining - own)
             self._ask_at = now + permit.rate.reset + _ROUNDING
@@ -257,27 +273,27 @@ class Limiter:
         # A timer may fire a resolution of the clock early; it must not find its own time still to come.
         now = max(at, loop.time())
         while self.waiters:
-            priority, _, waiter = self.waiters[0]
+            priority, _, waiter, permit = self.waiters[0]
             if not waiter.done():
                 look = self.next_look(now, priority)
                 if look > now:
                     if look < math.inf:
                         self._timer = loop.call_at(look, self._grant, look)
-                        self._announce(now, look, "the hour is used")
+                        self._announce(permit, now, look, "the hour is used")
                     return
                 waiter.set_result(self.take())
             heapq.heappop(self.waiters)
 
     def _estimate(self, now: float, priority: Priority) -> float:
-        before = sum(1 for first, _, waiter in self.waiters if first <= priority and not waiter.done())
+        before = sum(1 for first, _, waiter, _ in self.waiters if first <= priority and not waiter.done())
         taken = self._others + (self._reserve if priority is Priority.POLL else 0) + before + 1
         hour = self._hour.free_at(taken, now)
         if hour == math.inf:
             hour = self._ask_at if self._others and self._ask_at < math.inf else now + _HOUR
         return max(hour, self._paused_until, now + before // self._burst.limit * _SECOND)
 
-    def _announce(self, now: float, until: float, reason: str) -> None:
+    def _announce(self, permit: Permit, now: float, until: float, reason: str) -> None:
         # Waits for the burst window are ordinary, and each pause is announced once.
         if until > max(self._announced, now + _SECOND):
             self._announced = until
-            self._emit(RateLimitPaused(until - now, reason))
+            permit.emit(RateLimitPaused(until - now, reason))

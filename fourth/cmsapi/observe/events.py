@@ -108,7 +108,7 @@ class JobObserved(Event):
         kind: Kind of the job.
         target: Identifier of what the job works on.
         phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
-        age: Seconds since the job was launched, or since it is watched.
+        age: Seconds since the job was launched, or since it was first watched.
         reason: Why it is unclear.
     """
 

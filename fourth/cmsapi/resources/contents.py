@@ -285,5 +285,7 @@ def _stored(content: Content, name: str) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    # A cleared text may come back as "" or as null.
-    return timestamp(value) if isinstance(value, datetime) else value or None
+    # A cleared text may come back as "" or as null, and a time without its microseconds.
+    if isinstance(value, datetime):
+        return timestamp(value.replace(microsecond=value.microsecond // 1000 * 1000))
+    return value or None

@@ -23,7 +23,7 @@ class Account:
     Attributes:
         limiter: Both limits.
         transport: The connections.
-        poller: What polls the jobs of the key; kept here for the room above, which makes it.
+        poller: What polls the jobs of the key; kept here for `cmsapi.jobs`, which makes it.
     """
 
     def __init__(self, limits: RateLimits, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:

@@ -12,13 +12,23 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from types import NoneType
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from cmsapi.config import RetryPolicy, Timeouts
-from cmsapi.errors import APIError, CMSError, DeadlineError, DecodeError, NotSentError, OutcomeUnknownError
+from cmsapi.errors import (
+    APIError,
+    CMSError,
+    DeadlineError,
+    DecodeError,
+    NotSentError,
+    OutcomeUnknownError,
+    RateLimitWaitError,
+    ServerError,
+)
 from cmsapi.limits.limiter import Permit, Priority
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models.base import Model
@@ -45,11 +55,11 @@ class Pipeline:
         timeouts: Time limits of calls.
         max_wait: Seconds that a request may wait for the limits.
         emit: What events go to.
-        account: Return limiter and connections of the running event loop.
+        account: Returns the limiter and the connections of the running event loop.
     """
 
     base_url: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     operations: OperationTable
     retry: RetryPolicy
     timeouts: Timeouts
@@ -70,7 +80,7 @@ class Pipeline:
 
         Args:
             name: Name of the operation.
-            shape: Class of the answer; `NoneType` for an answer that is not read.
+            shape: Class of the answer; `NoneType` for an answer whose body is ignored.
             ids: Identifiers in the order of the path.
             params: Query parameters; those that are None are left out.
             json: Body.
@@ -90,7 +100,7 @@ class Pipeline:
         """Carry out an operation with a single attempt, however long the limits hold it back; for polls."""
         operation, account = self.operations[name], self.account()
         request = self.build(operation, ids)
-        response = await self.attempt(account.transport, request, account.limiter.acquire(priority))
+        response = await self.attempt(account.transport, request, account.limiter.acquire(priority, emit=self.emit))
         if response.status >= 300:
             raise error_of(response, request, operation)
         return read(response, shape, name)
@@ -134,7 +144,7 @@ class Pipeline:
         headers = {**self.headers, "Content-Type": "application/json"}
         return Request(operation.method, url, headers, dump(json), operation.name)
 
-    async def send(
+    async def send(  # noqa: C901  what follows from each outcome stands in one place
         self,
         request: Request,
         operation: Operation | None,
@@ -155,37 +165,42 @@ class Pipeline:
         limiter = account.limiter
         loop = asyncio.get_running_loop()
         deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
-        permit, attempt = limiter.acquire(priority, self.max_wait), 1
+        permit, attempt, maybe_done = limiter.acquire(priority, self.max_wait, self.emit), 1, False
+        failure: CMSError | None = None
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(deadline) if deadline is not None else nullcontext():
                 while True:
-                    failure: CMSError
                     try:
                         response = await self.attempt(account.transport, request, permit, attempt)
+                    except RateLimitWaitError:
+                        if failure is None:
+                            raise
+                        raise failure from None  # what the last attempt met says more than that there is no other
                     except NotSentError as error:
                         failure, again, floor = error, True, 0.0
+                        if maybe_done:
+                            failure = OutcomeUnknownError(f"{error}; an earlier attempt may have been carried out")
                     except OutcomeUnknownError as error:
-                        failure, again, floor = error, repeatable, 0.0
+                        failure, again, floor, maybe_done = error, repeatable, 0.0, True
                     else:
-                        if response.status < 300:
+                        gone = response.status == 404 and request.method == "DELETE" and maybe_done
+                        if response.status < 300 or gone:
                             return response
                         refusal = error_of(response, request, operation)
                         again, floor = is_temporary(refusal, repeatable=repeatable), refusal.retry_after or 0.0
-                        failure = refusal
+                        failure, maybe_done = refusal, maybe_done or isinstance(refusal, ServerError)
                     delay = floor + min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1)  # noqa: S311
                     patient = retry.max_retry_after is None or floor <= retry.max_retry_after
                     in_time = deadline is None or loop.time() + delay < deadline
                     if not again or not patient or not in_time or attempt >= retry.max_attempts:
                         raise failure
                     self.emit(RetryScheduled(request.operation, attempt, delay, _brief(failure)))
-                    permit, attempt = limiter.acquire(priority, self.max_wait), attempt + 1
+                    permit, attempt = limiter.acquire(priority, self.max_wait, self.emit), attempt + 1
                     await asyncio.sleep(delay)
-        except TimeoutError as error:
-            if isinstance(error, CMSError):
-                raise
-            sent = permit.began is not None
+        except TimeoutError:
             name, seconds = request.operation or request.method, self.timeouts.deadline
-            consequence = "the service may have carried it out" if sent else "this attempt was not sent"
+            sent = maybe_done or permit.began is not None
+            consequence = "the service may have carried it out" if sent else "nothing was sent"
             raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
 
     async def attempt(self, transport: Transport, request: Request, permit: Permit, number: int = 1) -> Response:
@@ -201,18 +216,12 @@ class Pipeline:
             try:
                 async with asyncio.timeout(self.timeouts.request):
                     response = await transport.send(request)
-            except NotSentError as error:
-                permit.left = False
-                lost = type(error).__name__
-                raise
-            except TimeoutError as error:
-                lost = type(error).__name__
-                seconds = self.timeouts.request
-                problem = f"no answer within {seconds:g} s; the service may have carried out the request"
-                raise OutcomeUnknownError(problem) from None
             except BaseException as error:
-                lost = type(error).__name__
-                raise
+                lost, permit.left = type(error).__name__, not isinstance(error, NotSentError)
+                if not isinstance(error, TimeoutError):
+                    raise
+                problem = f"no answer within {self.timeouts.request:g} s; the service may have carried out the request"
+                raise OutcomeUnknownError(problem) from None
             else:
                 permit.rate, permit.success = rate_headers(response), response.status < 300
                 permit.retry_after = retry_after(response) if response.status == 429 else None

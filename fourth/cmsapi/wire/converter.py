@@ -58,7 +58,7 @@ def register(converter: Converter) -> None:
 def parse(body: bytes, operation: str | None = None) -> Any:
     """Parse a body as strict JSON; raise `DecodeError` for what is none, or only for Python."""
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return _DECODER.decode(body.decode())
     except RecursionError:
         problem = "the answer is nested too deeply"
     except ValueError as error:  # no JSON, no UTF-8, a number of thousands of digits
@@ -79,7 +79,7 @@ def dump(body: Any) -> bytes:
     """Return a body as JSON text; refuse values that JSON cannot carry."""
     try:
         return json.dumps(to_dict(body), allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError, AttributeError, OverflowError) as error:
         raise ArgumentError("json", f"cannot be written as JSON: {error}") from None
 
 
@@ -98,6 +98,9 @@ def _converter() -> Converter:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _describe(value: object) -> str:

@@ -10,6 +10,7 @@ import cmsapi
 from cmsapi import Client, ContentIdeas, Keyword
 from cmsapi.errors import (
     ArgumentError,
+    ClientClosedError,
     JobDetachedError,
     JobFailedError,
     JobWaitTimeoutError,
@@ -205,6 +206,59 @@ async def test_two_hundred_jobs_keep_both_limits(client: Client, sandbox: Sandbo
         await asyncio.gather(*(job.wait() for job in jobs))
     assert now() < 400
     assert not [request for request in sandbox.ledger.requests if request.status == 429]
+
+
+async def test_after_an_outage_a_404_does_not_stop_the_polls_of_others(client: Client, sandbox: Sandbox) -> None:
+    """The one poll that goes alone after a failure may find anything: all other jobs are polled on."""
+    gone, *jobs = [await analyze(client, sandbox, number) for number in range(3)]
+    sandbox.faults.rules += [
+        Fault(match="get_keyword", status=503, times=1),
+        Fault(match="get_keyword", status=404, times=2),
+    ]
+    doomed = asyncio.create_task(gone.wait())
+    for job in jobs:
+        assert (await job).analysis_status == "success"
+    assert now() < 200
+    doomed.cancel()
+
+
+async def test_watches_of_one_target_share_their_polls(client: Client, sandbox: Sandbox) -> None:
+    """Ten watches of a keyword, each awaited, cost the polls of one."""
+    keyword = (await analyze(client, sandbox)).target
+    await asyncio.gather(*(client.jobs.watch("analysis", keyword).wait() for _ in range(10)))
+    assert polls(sandbox) <= 10
+
+
+async def test_refresh_raises_what_it_meets(client: Client, sandbox: Sandbox) -> None:
+    """A poll that was asked for does not hide that it failed."""
+    job = await analyze(client, sandbox)
+    sandbox.faults.rules.append(Fault(match="get_keyword", status=401))
+    with pytest.raises(UnauthorizedError):
+        await job.refresh()
+
+
+async def test_a_closed_client_ends_its_waits(client: Client, sandbox: Sandbox) -> None:
+    """Closing is no outage: the wait ends at the next poll."""
+    job = await analyze(client, sandbox)
+    waiting = asyncio.create_task(job.wait())
+    await asyncio.sleep(1)
+    await client.aclose()
+    with pytest.raises(ClientClosedError):
+        await waiting
+    assert now() <= 12
+
+
+async def test_a_job_that_never_ends_is_waited_for_until_its_time(sandbox: Sandbox) -> None:
+    """`PollPolicy.job_timeout` ends a wait in time whatever polls say."""
+    sandbox = Sandbox(durations={"analysis": Fixed(10**6)})
+    policy = cmsapi.PollPolicy(job_timeout=300)
+    async with Client(
+        sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, polling=policy
+    ) as client:
+        job = await analyze(client, sandbox)
+        with pytest.raises(JobWaitTimeoutError):
+            await job
+    assert now() == pytest.approx(300, abs=1)
 
 
 @pytest.mark.parametrize(("kind", "id_"), [("analyse", "kwd_1"), ("analysis", ""), ("analysis", "..")])

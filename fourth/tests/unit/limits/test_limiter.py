@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi import NotSentError, OutcomeUnknownError, RateLimits, RateLimitWaitError
+from cmsapi import NotSentError, OutcomeUnknownError, RateLimitPaused, RateLimits, RateLimitWaitError
 from cmsapi.limits.limiter import Limiter, Priority
 from cmsapi.messages import Response
 from tests.support.spec import spec
@@ -311,3 +311,23 @@ async def test_other_limits_for_the_same_key_are_refused() -> None:
         await client.request("GET", "/v1/me")
         with pytest.raises(ValueError, match="limits"):
             await service.client(limits=RateLimits(per_hour=500)).request("GET", "/v1/me")
+
+
+@pytest.mark.looptime
+async def test_answers_that_overtake_leave_nothing_to_others() -> None:
+    """When answers come in another order than requests left, the only user of a key has its whole hour."""
+    service = StrictService(per_hour=60, latency=lambda number: (0.05, 3.0 - number % 10 * 0.3))
+    async with service.client() as client:
+        await client.request("GET", "/v1/me")
+        await asyncio.gather(*(client.request("GET", "/v1/me") for _ in range(18)))
+        assert (client.rate_limit.others, client.rate_limit.free) == (0, 41)
+
+
+@pytest.mark.looptime
+async def test_a_long_pause_reaches_the_hooks_of_who_waits() -> None:
+    """A wait for the hour is announced once, to a client that waits."""
+    seen: list[object] = []
+    service = StrictService(per_hour=2)
+    async with service.client(hooks=[seen.append]) as client:
+        await asyncio.gather(*(client.request("GET", "/v1/me") for _ in range(4)))
+    assert len([event for event in seen if isinstance(event, RateLimitPaused)]) == 1

@@ -312,3 +312,14 @@ async def test_a_content_without_a_generation_says_so(client: Client, sandbox: S
     """A draft that no generation was launched for has none."""
     with pytest.raises(NotFoundError):
         await client.contents.generation(sandbox.content_ids[0])
+
+
+async def test_an_edit_that_was_stored_behind_an_error_is_not_applied_twice(client: Client, sandbox: Sandbox) -> None:
+    """An edit answered with 500 after it was stored is recognized, also by a time with microseconds."""
+    from cmsapi.sandbox import Fault
+
+    content_id, due = sandbox.content_ids[0], datetime(2026, 12, 24, 12, 0, 0, 123456, tzinfo=UTC)
+    title = (await client.contents.get(content_id)).title
+    sandbox.faults.rules.append(Fault(match="update_content", status=500, effect=True, times=1))
+    await client.contents.edit(content_id, lambda content: {"title": f"{content.title} in 2026", "due_date": due})
+    assert (await client.contents.get(content_id)).title == f"{title} in 2026"

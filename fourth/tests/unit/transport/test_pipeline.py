@@ -20,6 +20,7 @@ from cmsapi import (
     NotSentError,
     OutcomeUnknownError,
     RateLimitedError,
+    RateLimits,
     RetryPolicy,
     ServerError,
     ServiceUnavailableError,
@@ -193,3 +194,45 @@ async def test_errors_and_models_know_their_answer() -> None:
         response = (await client.keywords.get("k")).response
     assert response is not None
     assert (response.status, response.request_id) == (200, "r2")
+
+
+LOST, REFUSED = OutcomeUnknownError("lost"), NotSentError("refused")
+NOT_FOUND = refusal(404, "not_found")
+
+
+async def test_a_deletion_that_is_done_when_it_is_repeated_has_succeeded() -> None:
+    """After a lost answer the 404 of the repeat means that the first attempt deleted."""
+    async with Scripted(LOST, NOT_FOUND).client() as client:
+        await client.folders.delete("fld_1")
+    async with Scripted(NOT_FOUND).client() as client:
+        with pytest.raises(NotFoundError):
+            await client.folders.delete("fld_1")
+
+
+@pytest.mark.parametrize("first", [LOST, refusal(500, "internal_error")])
+async def test_nothing_was_sent_is_not_said_after_an_attempt_that_may_have_arrived(
+    first: Response | CMSError,
+) -> None:
+    """A connection that fails at the repeat does not make the first attempt undone."""
+    async with Scripted(first, REFUSED).client() as client:
+        with pytest.raises(OutcomeUnknownError):
+            await client.folders.delete("fld_1")
+
+
+async def test_a_deadline_knows_of_earlier_attempts() -> None:
+    """A deadline that ends while a repeat waits says that the service may have acted."""
+    limits = RateLimits(per_hour=2)
+    async with Scripted(OK, LOST).client(limits=limits, timeouts=Timeouts(deadline=60)) as client:
+        await client.me()
+        with pytest.raises(DeadlineError) as over:
+            await client.folders.delete("fld_1")
+    assert over.value.sent
+
+
+async def test_a_repeat_that_would_wait_too_long_raises_what_the_attempt_met() -> None:
+    """`max_wait` does not hide the error of the attempt before."""
+    limits = RateLimits(per_hour=2, max_wait=5)
+    async with Scripted(OK, LOST).client(limits=limits) as client:
+        await client.me()
+        with pytest.raises(OutcomeUnknownError):
+            await client.folders.delete("fld_1")

@@ -1,0 +1,111 @@
+"""CPU time of a call beside bare aiohttp, httpx and openai's base client: one after the other, and a hundred at once.
+
+The server is a child process that answers every request with the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import aiohttp
+import httpx
+from openai import AsyncOpenAI
+
+from benchmarks.table import show
+from cmsapi import Client, RateLimits
+
+_CALLS = 300
+_ROUNDS = 12
+_KEYWORD = json.dumps(
+    {"id": "kwd_1", "keyword": "shoes", "analysisStatus": "success", "lastAnalyzedAt": "2026-11-28T12:00:00Z",
+     "searchVolume": 900, "countryCode": "GB", "languageCode": "en", "pageId": "pag_1"}
+).encode()  # fmt: skip
+_ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-RateLimit-Limit: 1000\r\nX-RateLimit-Remaining: 999\r\n"
+    b"X-RateLimit-Reset: 3600\r\nX-Request-Id: req_1\r\nDate: Sat, 28 Nov 2026 12:00:00 GMT\r\n"
+    b"Content-Length: %d\r\n\r\n%s" % (len(_KEYWORD), _KEYWORD)
+)
+# Whether glibc gives memory back between requests decides about ten microseconds a call, and is no merit of a client.
+_MALLOC = {"MALLOC_TOP_PAD_": "16777216", "MALLOC_TRIM_THRESHOLD_": "268435456"}
+
+
+def serve(ready: Connection) -> None:
+    """Answer every request, in a process of its own."""
+
+    class Answer(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport: Any = transport
+
+        def data_received(self, data: bytes) -> None:
+            self.transport.write(_ANSWER * data.count(b"\r\n\r\n"))
+
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(Answer, "127.0.0.1", 0)
+        ready.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+async def measure(url: str) -> None:
+    """Measure all contestants and print both tables."""
+    unlimited = RateLimits.unlimited()
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": "Bearer sk_x"}) as session,
+        Client("sk_x", base_url=url, limits=unlimited) as client,
+        httpx.AsyncClient(headers={"Authorization": "Bearer sk_x"}, trust_env=False) as http,
+        AsyncOpenAI(api_key="sk_x", base_url=url) as openai,
+    ):
+
+        async def bare() -> object:
+            async with session.get(f"{url}/v1/keywords/kwd_1") as answer:
+                return await answer.json()
+
+        async def ours() -> object:
+            return await client.keywords.get("kwd_1")
+
+        async def by_httpx() -> object:
+            return (await http.get(f"{url}/v1/keywords/kwd_1")).json()
+
+        async def by_openai() -> object:
+            return await openai.get("/v1/keywords/kwd_1", cast_to=object)
+
+        contestants = {"bare aiohttp": bare, "cmsapi": ours, "httpx": by_httpx, "openai's base client": by_openai}
+        for at_once, title in ((1, "One call after the other"), (100, "A hundred calls at once")):
+            figures: dict[str, list[float]] = {name: [] for name in contestants}
+            for _ in range(_ROUNDS):
+                for name, call in contestants.items():
+                    figures[name].append(await cpu(call, at_once))
+            show(title, "µs of CPU a call", figures)
+
+
+async def cpu(call: Callable[[], Awaitable[object]], at_once: int) -> float:
+    """Return the CPU time of a call in microseconds."""
+    await asyncio.gather(*(call() for _ in range(at_once)))
+    began = time.process_time()
+    for _ in range(_CALLS // at_once):
+        await asyncio.gather(*(call() for _ in range(at_once))) if at_once > 1 else await call()
+    return (time.process_time() - began) / (_CALLS // at_once * at_once) * 1e6
+
+
+def main() -> None:
+    """Start the server, measure and print."""
+    if any(os.environ.get(name) != value for name, value in _MALLOC.items()):
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks.overhead"], {**os.environ, **_MALLOC})  # noqa: S606
+    here, there = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    server.start()
+    asyncio.run(measure(f"http://127.0.0.1:{here.recv()}"))
+    server.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Rounds that take turns, and a table of their medians as ratios to the first row."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+
+
+def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Return the figures of each contestant; rounds take turns, so that a slow moment of the machine hits all alike."""
+    figures: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, measure in contestants.items():
+            figures[name].append(measure())
+    return figures
+
+
+def show(title: str, unit: str, figures: Mapping[str, list[float]]) -> None:
+    """Print minimum, median and ratio of the medians to the first row."""
+    base = statistics.median(next(iter(figures.values())))
+    print(f"\n{title}\n{'':44}{'minimum':>10}{'median':>10}{'ratio':>8}   ({unit})")
+    for name, values in figures.items():
+        median = statistics.median(values)
+        print(f"{name:44}{min(values):10.1f}{median:10.1f}{median / base:8.2f}")
