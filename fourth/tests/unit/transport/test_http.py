@@ -65,10 +65,10 @@ async def test_a_body_is_json(raw_server: RawServer) -> None:
     """A creation carries its JSON and the media type that says so."""
     raw_server.script = [http(b'{"id": "f"}')]
     async with client_of(raw_server) as client:
-        await client.folders.create("w", "Caf\u00e9")
+        await client.folders.create("w", "Th\u00e9")
     head, _, body = raw_server.requests[0].partition(b"\r\n\r\n")
     assert b"content-type: application/json" in head.lower()
-    assert b"Caf" in body
+    assert b"Th" in body
     assert body.startswith(b"{")
 
 
