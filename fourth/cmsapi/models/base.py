@@ -11,6 +11,9 @@ from attrs import field, frozen
 from cmsapi.messages import Response
 
 
+_NOTHING: Mapping[str, Any] = {}  # shared, so that a model without unknown keys needs no dictionary of its own
+
+
 @frozen(kw_only=True, slots=False)
 class Model:
     """Base class of everything the service returns.
@@ -21,7 +24,7 @@ class Model:
             object inside another one and for one that was made by hand.
     """
 
-    extra: Mapping[str, Any] = field(factory=dict, repr=False)
+    extra: Mapping[str, Any] = field(default=_NOTHING, repr=False)
     response: Response | None = field(default=None, init=False, eq=False, repr=False)
 
 
