@@ -10,7 +10,6 @@ from attrs import field, frozen
 
 from cmsapi.messages import Response
 
-
 _NOTHING: Mapping[str, Any] = {}  # shared, so that a model without unknown keys needs no dictionary of its own
 
 
