@@ -1,8 +1,8 @@
 """Two saturated hours in virtual time: how much of both limits each limiter uses, and how often it breaks them.
 
 The service counts exactly at arrival; each request takes 20 to 200 ms each way; forty callers never rest. After a 429
-they wait for ``Retry-After``. Libraries that read the wall clock, or wait by polling it, cannot run here; the
-dripping bucket stands for how they count.
+they wait for ``Retry-After``. The dripping bucket is the only
+peer so far; libraries that read the wall clock need theirs replaced to run in virtual time.
 """
 
 from __future__ import annotations
