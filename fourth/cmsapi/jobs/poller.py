@@ -119,7 +119,7 @@ class Poller:
         # Requests that a result takes besides the poll that finds it, until it was seen.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self._schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
-        self._polls: dict[Tracked, asyncio.Task[Exception | None]] = {}
+        self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
@@ -153,7 +153,7 @@ class Poller:
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
 
-    def _start(self, job: Tracked) -> asyncio.Task[Exception | None]:
+    def _start(self, job: Tracked) -> asyncio.Task[BaseException | None]:
         task = self._polls[job] = asyncio.get_running_loop().create_task(self._poll(job))
         return task
 
@@ -194,7 +194,7 @@ class Poller:
         if following < math.inf:
             self._set_timer(following)
 
-    async def _poll(self, job: Tracked) -> Exception | None:
+    async def _poll(self, job: Tracked) -> BaseException | None:
         try:
             document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.target, priority=Priority.POLL)
             now = asyncio.get_running_loop().time()
@@ -206,7 +206,9 @@ class Poller:
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
             return error
-        except Exception as error:  # a refused key, a closed client, a programming error: waiting does not mend it
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # a refused key, a closed client, a mistake, the end of a test: no wait mends it
             job.interrupt(error)
             return error
         finally:

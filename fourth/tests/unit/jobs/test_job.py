@@ -237,6 +237,21 @@ async def test_refresh_raises_what_it_meets(client: Client, sandbox: Sandbox) ->
         await job.refresh()
 
 
+async def test_what_is_meant_to_end_a_program_reaches_who_waits() -> None:
+    """An exception such as that of ``pytest.fail``, raised by a transport, is raised by the wait."""
+
+    class Failing:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            pytest.fail("from the transport")
+
+        async def aclose(self) -> None:
+            pass
+
+    async with Client("sk_x", base_url="http://localhost:9", transport=Failing()) as failing:
+        with pytest.raises(pytest.fail.Exception):
+            await failing.jobs.watch("analysis", "kwd_1").wait(timeout=100)
+
+
 async def test_a_closed_client_ends_its_waits(client: Client, sandbox: Sandbox) -> None:
     """Closing is no outage: the wait ends at the next poll."""
     job = await analyze(client, sandbox)
