@@ -146,6 +146,7 @@ class Limiter:
     """Both limits of one key in one event loop."""
 
     def __init__(self, limits: RateLimits) -> None:
+        self.limits = limits
         self._burst = Window(limits.per_second, _SECOND)
         self._hour = Window(limits.per_hour, _HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
@@ -178,10 +179,8 @@ class Limiter:
     def status(self) -> RateLimitStatus:
         """Return how the hourly limit stands."""
         now = asyncio.get_running_loop().time()
-        used, waiting = (
-            self._hour.limit - self._hour.free(now),
-            sum(not waiter.done() for _, _, waiter, _ in self.waiters),
-        )
+        used = self._hour.limit - self._hour.free(now)
+        waiting = sum(not waiter.done() for _, _, waiter, _ in self.waiters)
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:

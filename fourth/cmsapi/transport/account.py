@@ -26,8 +26,7 @@ class Account:
         poller: What polls the jobs of the key; kept here for `cmsapi.jobs`, which makes it.
     """
 
-    def __init__(self, limits: RateLimits, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:
-        self.limits = limits
+    def __init__(self, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:
         self.limiter = limiter
         self.transport: Transport
         self._make_transport = make_transport
@@ -63,10 +62,10 @@ def join_account(
     accounts = _ACCOUNTS.setdefault(asyncio.get_running_loop(), {})
     account = accounts.get((key, connect))
     if account is None:
-        sibling = next((each for (other, _), each in accounts.items() if other == key), None)
-        limiter = sibling.limiter if sibling else Limiter(limits)
-        account = accounts[key, connect] = Account(sibling.limits if sibling else limits, limiter, make_transport)
-    if (account.limits.per_second, account.limits.per_hour) != (limits.per_second, limits.per_hour):
-        raise ConfigError(f"limits differ from {account.limits}, which another client of the same key keeps")
+        limiters = (each.limiter for (other, _), each in accounts.items() if other == key)
+        account = accounts[key, connect] = Account(next(limiters, None) or Limiter(limits), make_transport)
+    kept = account.limiter.limits
+    if (kept.per_second, kept.per_hour) != (limits.per_second, limits.per_hour):
+        raise ConfigError(f"limits differ from {kept}, which another client of the same key keeps")
     account.join()
     return account
