@@ -101,14 +101,12 @@ class Client:
         log_to_stderr()
         connect = Connect(session, proxy, ssl, trust_env)
         self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
-        given = check_headers(headers)
-        own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json"}
-        own = {name: value for name, value in own.items() if name.lower() not in map(str.lower, given)}
+        own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}
         self._polling = polling or PollPolicy()
         self._use(
             Pipeline(
                 base_url=address,
-                headers={**own, **given, "Authorization": f"Bearer {key}"},
+                headers=_merged(own, check_headers(headers)),
                 operations=operations or OPERATIONS,
                 retry=retry or RetryPolicy(),
                 timeouts=timeouts,
@@ -195,7 +193,10 @@ class Client:
         if not isinstance(method, str) or not method.isalpha() or not method.isascii():
             raise ArgumentError("method", f"must be an HTTP method, got {method!r}")
         pipeline = self._pipeline
-        own = {**pipeline.headers, **_checked_argument(headers)}
+        try:
+            own = _merged(pipeline.headers, check_headers(headers))
+        except ConfigError as error:
+            raise ArgumentError("headers", str(error).removeprefix("headers ")) from None
         body = None
         if json is not None:
             own["Content-Type"], body = "application/json", dump(json)
@@ -240,18 +241,17 @@ class Client:
         changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait
         changes["emit"] = None if hooks is None else Emitter(hooks)
         if headers is not None:
-            changes["headers"] = {**self._pipeline.headers, **check_headers(headers)}
+            changes["headers"] = _merged(self._pipeline.headers, check_headers(headers))
         copy = object.__new__(type(self))
         copy._connection, copy._polling = self._connection, polling or self._polling
         copy._use(evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None}))
         return copy
 
 
-def _checked_argument(headers: Mapping[str, str] | None) -> dict[str, str]:
-    try:
-        return check_headers(headers)
-    except ConfigError as error:
-        raise ArgumentError("headers", str(error).removeprefix("headers ")) from None
+def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with others added; one of the same name, in whatever case, is replaced."""
+    replaced = {name.lower() for name in added}
+    return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **added}
 
 
 class _Connection:

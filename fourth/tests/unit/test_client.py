@@ -116,3 +116,14 @@ async def test_clients_of_one_key_have_one_limit() -> None:
         with pytest.raises(ConfigError):
             await service.client(limits=RateLimits(per_hour=5)).me()
     assert service.requests == []
+
+
+async def test_a_header_replaces_one_of_the_same_name_in_another_case() -> None:
+    """Each way to give headers sends one of a name, whatever its case."""
+    service = Scripted(Response(200, {}, b"{}"))
+    async with service.client(headers={"user-agent": "mine", "X-Team": "a"}) as client:
+        await client.request("GET", "/v1/me", headers={"x-team": "b"})
+        await client.with_options(headers={"X-TEAM": "c"}).request("GET", "/v1/me")
+    sent = [{name.lower(): value for name, value in request.headers.items()} for request in service.requests]
+    assert [len(request.headers) for request in service.requests] == [len(headers) for headers in sent]
+    assert [(headers["user-agent"], headers["x-team"]) for headers in sent] == [("mine", "b"), ("mine", "c")]
