@@ -18,9 +18,9 @@ from cmsapi.config import (
     RetryPolicy,
     Timeouts,
 )
-from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError, OutcomeUnknownError
+from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
 from cmsapi.jobs.namespace import Jobs
-from cmsapi.limits.limiter import RateLimitStatus
+from cmsapi.limits.limiter import Limiter, RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
 from cmsapi.observe.events import Emitter, Hook, log_to_stderr
@@ -37,7 +37,6 @@ from cmsapi.resources.users import Users
 from cmsapi.resources.workspaces import Workspaces
 from cmsapi.transport.account import Account, join_account
 from cmsapi.transport.address import check_api_key, check_base_url, check_headers
-from cmsapi.transport.answers import error_of
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import query
 from cmsapi.wire.converter import dump
@@ -201,19 +200,8 @@ class Client:
         if json is not None:
             own["Content-Type"], body = "application/json", dump(json)
         request = Request(method.upper(), pipeline.base_url + path + query(params), own, body)
-        if path in _UNLIMITED:
-            return await self._request_unlimited(request)
-        return await pipeline.send(request, None, retry=retry)
-
-    async def _request_unlimited(self, request: Request) -> Response:
-        try:
-            async with asyncio.timeout(self._pipeline.timeouts.request):
-                response = await self._connection.account().transport.send(request)
-        except TimeoutError:
-            raise OutcomeUnknownError(f"no answer within {self._pipeline.timeouts.request:g} s") from None
-        if response.status >= 300:
-            raise error_of(response, request, None)
-        return response
+        limiter = Limiter(RateLimits.unlimited()) if path in _UNLIMITED else None
+        return await pipeline.send(request, None, retry=retry, limiter=limiter)
 
     def with_options(
         self,

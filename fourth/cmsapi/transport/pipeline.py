@@ -29,7 +29,7 @@ from cmsapi.errors import (
     RateLimitWaitError,
     ServerError,
 )
-from cmsapi.limits.limiter import Permit, Priority
+from cmsapi.limits.limiter import Limiter, Permit, Priority
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models.base import Model
 from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
@@ -150,8 +150,16 @@ class Pipeline:
         operation: Operation | None,
         priority: Priority = Priority.CALL,
         retry: RetryPolicy | None = None,
+        limiter: Limiter | None = None,
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
+
+        Args:
+            request: The request.
+            operation: Its operation; None for a request of the user's own.
+            priority: Who goes first when requests wait for the limits.
+            retry: When it is repeated; None for the client's policy.
+            limiter: The limits that it keeps; None for those of the key.
 
         Raises:
             APIError: The service refused it.
@@ -162,7 +170,7 @@ class Pipeline:
         retry = retry or self.retry
         repeatable = operation.repeatable if operation else request.method == "GET"
         account = self.account()
-        limiter = account.limiter
+        limiter = limiter or account.limiter
         loop = asyncio.get_running_loop()
         deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
         permit, attempt, maybe_done = limiter.acquire(priority, self.max_wait, self.emit), 1, False

@@ -6,7 +6,17 @@ import asyncio
 
 import pytest
 
-from cmsapi import ArgumentError, Client, ClientClosedError, ConfigError, Event, RateLimits, RetryPolicy
+from cmsapi import (
+    ArgumentError,
+    Client,
+    ClientClosedError,
+    ConfigError,
+    Event,
+    RateLimits,
+    RequestFinished,
+    RetryPolicy,
+    Timeouts,
+)
 from cmsapi.messages import Response
 from tests.unit.transport.scripted import Scripted
 
@@ -127,3 +137,15 @@ async def test_a_header_replaces_one_of_the_same_name_in_another_case() -> None:
     sent = [{name.lower(): value for name, value in request.headers.items()} for request in service.requests]
     assert [len(request.headers) for request in service.requests] == [len(headers) for headers in sent]
     assert [(headers["user-agent"], headers["x-team"]) for headers in sent] == [("mine", "b"), ("mine", "c")]
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("path", ["/health", "/openapi.json", "/docs"])
+async def test_an_unlimited_path_is_an_ordinary_request_otherwise(path: str) -> None:
+    """It is repeated, reaches hooks and has its time limit; only the limits of the key do not count it."""
+    seen: list[Event] = []
+    service = Scripted(None, Response(200, {}, b"{}"))
+    async with service.client(hooks=[seen.append], timeouts=Timeouts(request=3)) as client:
+        assert (await client.request("GET", path)).status == 200
+        assert client.rate_limit.used == 0
+    assert [event.error for event in seen if isinstance(event, RequestFinished)] == ["TimeoutError", None]
