@@ -30,7 +30,7 @@ J = TypeVar("J", bound=Hashable)
 
 HOUR = 3600.0
 """Seconds of the hourly window (specification 8)."""
-_LOWEST_PRICE = 1.25
+_PRICE_RATIO = 1.25
 """Factor between two prices of a miss; the lowest is one second of lateness."""
 _PRICES = 50
 """Number of prices; the highest is that of 15 hours of lateness."""
@@ -238,7 +238,7 @@ class Schedule(Generic[J]):
         return True
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
-        price, kinds = _LOWEST_PRICE**number, {watched.kind for watched in self.jobs.values()}
+        price, kinds = _PRICE_RATIO**number, {watched.kind for watched in self.jobs.values()}
         plans = {kind: Plan(self.models[kind], price, self._shortest, longest) for kind in kinds}
         return {**self._plans, **plans}
 

@@ -178,7 +178,7 @@ class Contents(Resource):
             due_date=due_date,
         )
         if not fields:
-            raise ArgumentError("title", "or another field must be or there is nothing to change")
+            raise ArgumentError("title", "or another field must be given: there is nothing to change")
         body = {"version": check_number("version", version, 0), **fields}
         return await self._pipeline.call("update_content", Content, content_id, json=body)
 
