@@ -13,13 +13,17 @@ from attrs import evolve
 from cmsapi._version import __version__
 from cmsapi.config import (
     Connect,
+    LaunchPolicy,
     PollPolicy,
     RateLimits,
     RetryPolicy,
     Timeouts,
 )
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
+from cmsapi.jobs.kinds import kinds_of
+from cmsapi.jobs.launch import Budget, Launcher
 from cmsapi.jobs.namespace import Jobs
+from cmsapi.jobs.recovery import Recovery
 from cmsapi.limits.limiter import Limiter, RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
@@ -60,6 +64,7 @@ class Client:
         limits: Limits of the key.
         retry: When requests are repeated.
         polling: When jobs are polled.
+        launch: How launches treat what runs already, lost answers, and credits.
         timeouts: Time limits of calls.
         operations: Table of operations, for routes that the service has elsewhere.
         transport: Exchange of requests, for tests; it stays yours to close.
@@ -83,6 +88,7 @@ class Client:
         limits: RateLimits | None = None,
         retry: RetryPolicy | None = None,
         polling: PollPolicy | None = None,
+        launch: LaunchPolicy | None = None,
         timeouts: Timeouts | None = None,
         operations: OperationTable | None = None,
         transport: Transport | None = None,
@@ -101,34 +107,35 @@ class Client:
         connect = Connect(session, proxy, ssl, trust_env)
         self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}
-        self._polling = polling or PollPolicy()
-        self._use(
-            Pipeline(
-                base_url=address,
-                headers=_merged(own, check_headers(headers)),
-                operations=operations or OPERATIONS,
-                retry=retry or RetryPolicy(),
-                timeouts=timeouts,
-                max_wait=limits.max_wait,
-                emit=Emitter(hooks),
-                account=self._connection.account,
-            )
+        pipeline = Pipeline(
+            base_url=address,
+            headers=_merged(own, check_headers(headers)),
+            operations=operations or OPERATIONS,
+            retry=retry or RetryPolicy(),
+            timeouts=timeouts,
+            max_wait=limits.max_wait,
+            emit=Emitter(hooks),
+            account=self._connection.account,
         )
+        polling, launch = polling or PollPolicy(), launch or LaunchPolicy()
+        recovery = Recovery(pipeline, kinds_of(polling.words), polling)
+        self._use(Launcher(recovery, launch, Budget(launch.max_credits)))
 
-    def _use(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self.brand_voices: BrandVoices = BrandVoices(pipeline)
-        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(pipeline)
-        self.contents: Contents = Contents(pipeline)
-        self.credit_usages: CreditUsages = CreditUsages(pipeline)
-        self.jobs: Jobs = Jobs(pipeline, self._polling)
-        self.folders: Folders = Folders(pipeline)
-        self.keywords: Keywords = Keywords(pipeline)
-        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(pipeline)
-        self.pages: Pages = Pages(pipeline)
-        self.prompts: Prompts = Prompts(pipeline)
-        self.users: Users = Users(pipeline)
-        self.workspaces: Workspaces = Workspaces(pipeline)
+    def _use(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._pipeline = launcher.pipeline
+        self.brand_voices: BrandVoices = BrandVoices(launcher)
+        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(launcher)
+        self.contents: Contents = Contents(launcher)
+        self.credit_usages: CreditUsages = CreditUsages(launcher)
+        self.folders: Folders = Folders(launcher)
+        self.keywords: Keywords = Keywords(launcher)
+        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(launcher)
+        self.pages: Pages = Pages(launcher)
+        self.prompts: Prompts = Prompts(launcher)
+        self.users: Users = Users(launcher)
+        self.workspaces: Workspaces = Workspaces(launcher)
+        self.jobs: Jobs = Jobs(launcher)
 
     def __repr__(self) -> str:
         return f"<Client of {self._pipeline.base_url}>"
@@ -141,7 +148,9 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the client and the copies that `with_options` made of it."""
+        """Close the client and its copies; launches that were sent are waited for, others refused."""
+        if self._connection.open:
+            await self._launcher.aclose()
         await self._connection.aclose()
 
     @property
@@ -208,6 +217,7 @@ class Client:
         *,
         retry: RetryPolicy | None = None,
         polling: PollPolicy | None = None,
+        launch: LaunchPolicy | None = None,
         timeouts: Timeouts | None = None,
         max_wait: float | None = None,
         operations: OperationTable | None = None,
@@ -219,6 +229,7 @@ class Client:
         Args:
             retry: When requests are repeated.
             polling: When jobs are polled; intervals stay those of the key's first client.
+            launch: How launches treat what runs already, lost answers, and credits.
             timeouts: Time limits of calls; ``connect`` stays the client's.
             max_wait: Seconds that a request may wait for the limits.
             operations: Table of operations.
@@ -230,9 +241,16 @@ class Client:
         changes["emit"] = None if hooks is None else Emitter(hooks)
         if headers is not None:
             changes["headers"] = _merged(self._pipeline.headers, check_headers(headers))
+        pipeline = evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None})
+        recovery = evolve(self._launcher.recovery, pipeline=pipeline)
+        if polling is not None:
+            recovery = evolve(recovery, polling=polling, kinds=kinds_of(polling.words))
+        launcher = evolve(self._launcher, recovery=recovery)
+        if launch is not None:
+            launcher = evolve(launcher, policy=launch, budget=Budget(launch.max_credits))
         copy = object.__new__(type(self))
-        copy._connection, copy._polling = self._connection, polling or self._polling
-        copy._use(evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None}))
+        copy._connection = self._connection
+        copy._use(launcher)
         return copy
 
 
@@ -277,6 +295,11 @@ class _Connection:
         self._loop = loop
         self._account = join_account(self._key, self._connect, self._limits, self._make_transport)
         return self._account
+
+    @property
+    def open(self) -> bool:
+        """True if the client has joined an account of this event loop."""
+        return self._account is not None and self._loop is asyncio.get_running_loop()
 
     async def aclose(self) -> None:
         account, self._account, self._closed = self._account, None, True

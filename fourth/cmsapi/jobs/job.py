@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import deque
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
+from datetime import timedelta
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
-from cmsapi.errors import JobDetachedError, JobWaitTimeoutError
+from cmsapi.errors import ArgumentError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.kinds import JobKind, Phase
-from cmsapi.jobs.poller import Poller, Tracked
+from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.models import ContentIdeas
 from cmsapi.observe.events import JobObserved
+from cmsapi.state.store import JobStatus
+from cmsapi.wire.arguments import check_word
 
 T = TypeVar("T")
 
@@ -24,7 +31,7 @@ class Job(Generic[T]):
         self._poller = poller
 
     def __repr__(self) -> str:
-        return f"<Job: {self._tracked}, {self.phase}>"
+        return f"<Job: {self._tracked}, {self.status}>"
 
     @property
     def kind(self) -> JobKind:
@@ -32,17 +39,34 @@ class Job(Generic[T]):
         return self._tracked.kind.name
 
     @property
-    def target(self) -> str:
-        """Identifier of what the job works on: a keyword, prompt, content, search or knowledge document."""
-        return self._tracked.target
+    def id(self) -> str:
+        """Identifier that the service gave the job; that of its target for an analysis, which has none."""
+        return self._tracked.own or self._tracked.id
 
     @property
-    def phase(self) -> Phase:
-        """What the newest poll has shown."""
-        return self._tracked.phase
+    def target(self) -> str:
+        """Identifier of what the job works on: a keyword, prompt or content; of a search or document, its own."""
+        return self._tracked.id
+
+    @property
+    def name(self) -> str:
+        """What was launched, for people: the keyword of a search, the name of a document, else the target."""
+        return self._tracked.name
+
+    @property
+    def status(self) -> JobStatus:
+        """What the newest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
+        value = self._tracked.value
+        decided = isinstance(value, GenerationReview) and value.decision is not None
+        return JobStatus.SUCCEEDED if decided else JobStatus(self._tracked.phase.value)
+
+    @property
+    def token(self) -> str:
+        """Short text with which `jobs.attach` waits for the job in another process. It holds no secret."""
+        return self._tracked.token
 
     def done(self) -> bool:
-        """Return True if the job has succeeded or failed."""
+        """Return True if the job has succeeded or failed, or its article waits for a decision."""
         return self._tracked.done
 
     def exception(self) -> Exception | None:
@@ -65,13 +89,13 @@ class Job(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         return self.wait().__await__()
 
-    async def wait(self, timeout: float | None = None) -> T:  # noqa: ASYNC109  the end of the wait has its own error
+    async def wait(self, timeout: float | timedelta | None = None) -> T:  # noqa: ASYNC109  the end has its own error
         """Wait for the end of the job and return its result.
 
         Costs the polls, which all who wait for the job share, and no credit.
 
         Args:
-            timeout: Seconds to wait; None for as long as `PollPolicy.job_timeout` allows.
+            timeout: Seconds to wait, or a timedelta; None for as long as `PollPolicy.job_timeout` allows.
 
         Raises:
             JobFailedError: The service reports a failure.
@@ -81,6 +105,8 @@ class Job(Generic[T]):
             CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
         """
         tracked = self._tracked
+        if isinstance(timeout, timedelta):
+            timeout = timeout.total_seconds()
         if not tracked.done:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             tracked.waiters.add(waiter)
@@ -95,17 +121,40 @@ class Job(Generic[T]):
                     raise  # an error that ended the waits and is a TimeoutError itself
                 if not tracked.done:
                     problem = f"{tracked} still runs after {seconds:g} s; it goes on, and waiting again costs no credit"
-                    raise JobWaitTimeoutError(problem) from None
+                    raise JobWaitTimeoutError(problem, token=tracked.token) from None
             finally:
                 tracked.waiters.discard(waiter)
                 self._poller.unwatch(tracked)
         return self.result()
 
-    async def refresh(self) -> Phase:
-        """Poll once, now, and return what the service says. Costs one request, and those of the result at the end."""
-        if not self.done():
+    async def refresh(self) -> JobStatus:
+        """Poll once, now, and return the status. Costs one request, and those of the result at the end.
+
+        A search whose ideas are incomplete is read again.
+        """
+        value = self._tracked.value
+        incomplete = isinstance(value, ContentIdeas) and not value.complete
+        if not self.done() or incomplete or self.status is JobStatus.REVIEW:
             await self._poller.poll(self._tracked)
-        return self.phase
+        return self.status
+
+    async def review(self) -> GenerationReview:
+        """Wait until the article of a generation waits for its decision, and return it; like ``await job``.
+
+        Raises:
+            ArgumentError: The job is no generation.
+        """
+        if self.kind is not JobKind.GENERATION:
+            raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
+        return await self.wait()  # type: ignore[return-value]  # the result of this kind
+
+    def on(self, phase: Phase | str, listener: Callable[[JobObserved], object]) -> None:
+        """Call a function whenever a poll shows a phase, such as ``running``, ``succeeded`` or ``unclear``.
+
+        It has nothing polled by itself. What it raises is logged.
+        """
+        check_word("phase", phase, Phase)
+        self._tracked.listeners += ((phase, listener),)
 
     def events(self) -> JobEvents:
         """Return a stream of what polls show from now on, until the job ends. It has the job polled while it waits."""
@@ -113,7 +162,9 @@ class Job(Generic[T]):
 
     def detach(self) -> None:
         """End all waits for the job in this program. The job goes on at the service."""
-        self._tracked.interrupt(JobDetachedError(f"{self._tracked} was detached; it goes on at the service"))
+        self._tracked.interrupt(
+            JobDetachedError(f"{self._tracked} was detached; it goes on at the service", token=self.token)
+        )
 
 
 class JobEvents(AsyncIterator[JobObserved]):
@@ -124,6 +175,7 @@ class JobEvents(AsyncIterator[JobObserved]):
         self._poller = poller
         self._shown: deque[JobObserved | BaseException | None] = deque([None] if tracked.done else [])
         self._arrived = asyncio.Event()
+        tracked.streams = tracked.streams or WeakSet()
         tracked.streams.add(self)
 
     def put(self, shown: JobObserved | BaseException | None) -> None:

@@ -17,7 +17,20 @@ from typing import Any, ClassVar
 
 from attrs import field, frozen
 
-from cmsapi.models import ContentIdeaSearch, CreditType, Generation, Keyword, KnowledgeDocument, Model, Prompt
+from cmsapi.errors import DecodeError
+from cmsapi.models import (
+    ContentIdea,
+    ContentIdeas,
+    ContentIdeaSearch,
+    CreditType,
+    Generation,
+    Keyword,
+    KnowledgeDocument,
+    Model,
+    Prompt,
+    User,
+)
+from cmsapi.wire.converter import structure, to_dict
 
 _BELIEVED = 60.0
 """Seconds of age after which a terminal word is believed although nothing shows that it is of this launch."""
@@ -68,7 +81,7 @@ class Observation:
 
 
 @frozen
-class Launch:
+class LaunchContext:
     """What is known of a launch when a document is read.
 
     Attributes:
@@ -113,6 +126,7 @@ class Kind:
         launch: Operation that launches it.
         poll: Operation that reads its document.
         shape: Class of that document.
+        answer: Class of the answer to a launch.
         credit: Credits that a launch takes one of; None if it is free.
         joins: True if a launch while one runs for the same target returns that one.
     """
@@ -121,26 +135,69 @@ class Kind:
     launch: str
     poll: str
     shape: type[Model]
+    answer: type[Model]
     credit: CreditType | None = None
     joins: bool = True
     words: Mapping[str, str] = field(factory=dict)
 
     status_field: ClassVar[str] = "status"
+    leaves_traces: ClassVar[bool] = False  # whether `shows` can ever be true
+
+    def balance(self, user: User) -> int | None:
+        """Return the credits that are left for launches of this kind; None if the kind or the service does not say."""
+        if user.organization is None or user.organization.credits is None or self.credit is None:
+            return None
+        name = "content_ideas_searches" if self.credit is CreditType.CONTENT_IDEA_SEARCH else self.credit.value
+        left: int | None = getattr(user.organization.credits, name)
+        return left
 
     def word(self, document: Any) -> str | None:
         """Return the word of a document's status."""
         word = getattr(document, self.status_field)
         return None if word is None else str(word)
 
-    def read(self, document: Any, launch: Launch) -> Observation:
+    def read(self, document: Any, launch: LaunchContext) -> Observation:
         """Return what a document says of a launch."""
         word = self.word(document)
         phase = phase_of(word, self.words)
-        return _unlisted(word) if phase is None else Observation(phase, moving=phase is Phase.RUNNING)
+        if phase is None or (phase is Phase.REVIEW and self.name is not JobKind.GENERATION):
+            return _unlisted(word)
+        return Observation(phase, moving=phase is Phase.RUNNING)
 
-    def shows(self, document: Any, launch: Launch) -> bool:
+    def shows(self, document: Any, launch: LaunchContext) -> bool:
         """Return True if a document shows that a launch whose answer was lost has been accepted."""
         return False
+
+    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
+        """Return the identifier that a job is polled by, and the one that the service gave it, from a launch's answer.
+
+        Raises:
+            DecodeError: The answer does not say it.
+        """
+        return answer.id, answer.id
+
+    def pack(self, value: Any) -> Any:
+        """Return a result as JSON that `unpack` reads."""
+        return to_dict(value)
+
+    def unpack(self, data: Any) -> Any:
+        """Return the result that `pack` was given."""
+        return structure(data, self.shape)
+
+
+@frozen
+class SearchKind(Kind):
+    """Searches for ideas, whose result is a document and a list."""
+
+    def pack(self, value: Any) -> Any:
+        """Return a search with its ideas as JSON."""
+        ideas = [to_dict(idea) for idea in value.ideas]
+        return {"search": to_dict(value.search), "ideas": ideas, "complete": value.complete}
+
+    def unpack(self, data: Any) -> Any:
+        """Return a search with its ideas."""
+        ideas = tuple(structure(idea, ContentIdea) for idea in data["ideas"])
+        return ContentIdeas(search=structure(data["search"], ContentIdeaSearch), ideas=ideas, complete=data["complete"])
 
 
 @frozen
@@ -148,8 +205,9 @@ class AnalysisKind(Kind):
     """Analyses of keywords and prompts, which have no identifier of their own."""
 
     status_field: ClassVar[str] = "analysis_status"
+    leaves_traces: ClassVar[bool] = True
 
-    def read(self, document: Any, launch: Launch) -> Observation:
+    def read(self, document: Any, launch: LaunchContext) -> Observation:
         """Return what a keyword or prompt says of a launch."""
         word = self.word(document)
         phase = phase_of(word, self.words)
@@ -166,27 +224,43 @@ class AnalysisKind(Kind):
             return Observation(Phase.UNCLEAR, "a success that may be of an earlier analysis")
         return Observation(Phase.RUNNING)  # as before the launch
 
-    def shows(self, document: Any, launch: Launch) -> bool:
+    def shows(self, document: Any, launch: LaunchContext) -> bool:
         """Return True if an analysis runs, or has ended since the launch."""
         return phase_of(self.word(document), self.words) is Phase.RUNNING or _is_new(document, launch)
+
+    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
+        """Return the target: analyses have no identifier."""
+        return target, None
 
 
 @frozen
 class GenerationKind(Kind):
     """Generations of articles; a content shows its newest one, which may be of somebody else."""
 
-    def read(self, document: Any, launch: Launch) -> Observation:
+    leaves_traces: ClassVar[bool] = True
+
+    def read(self, document: Any, launch: LaunchContext) -> Observation:
         """Return what the current generation of a content says of a launch."""
         if launch.own is not None and document.id is not None and document.id != launch.own:
             return Observation(Phase.UNCLEAR, "the content shows another generation")
         return Kind.read(self, document, launch)
 
-    def shows(self, document: Any, launch: Launch) -> bool:
+    def shows(self, document: Any, launch: LaunchContext) -> bool:
         """Return True if the content shows another generation than before the launch."""
         return document.id is not None and document.id != launch.before
 
+    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
+        """Return the content, and the identifier of the generation."""
+        if answer.id is None:
+            raise DecodeError("the answer to the launch has no identifier", path="$.id", operation=self.launch)
+        return target, answer.id
 
-def _is_new(document: Any, launch: Launch) -> bool:
+    def pack(self, value: Any) -> Any:
+        """Return the generation of a review as JSON."""
+        return to_dict(value.generation)
+
+
+def _is_new(document: Any, launch: LaunchContext) -> bool:
     analyzed = document.last_analyzed_at
     return analyzed is not None and launch.at is not None and analyzed >= launch.at
 
@@ -197,35 +271,39 @@ def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
     Args:
         words: Further words of the service, from `PollPolicy.words`.
     """
+    said = words or {}
     kinds = (
         AnalysisKind(
-            JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, CreditType.ANALYSIS, words=words or {}
+            JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, CreditType.ANALYSIS, words=said
         ),
-        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, CreditType.ANALYSIS, words=words or {}),
-        Kind(
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, CreditType.ANALYSIS, words=said),
+        SearchKind(
             JobKind.SEARCH,
             "start_content_idea_search",
             "get_content_idea_search",
             ContentIdeaSearch,
+            ContentIdeaSearch,
             CreditType.CONTENT_IDEA_SEARCH,
             joins=False,
-            words=words or {},
+            words=said,
         ),
         GenerationKind(
             JobKind.GENERATION,
             "generate_content",
             "get_generation",
             Generation,
+            Generation,
             CreditType.AI_WRITING,
-            words=words or {},
+            words=said,
         ),
         Kind(
             JobKind.KNOWLEDGE_DOCUMENT,
             "create_knowledge_document",
             "get_knowledge_document",
             KnowledgeDocument,
+            KnowledgeDocument,
             joins=False,
-            words=words or {},
+            words=said,
         ),
     )
     return {kind.name: kind for kind in kinds}

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
-from cmsapi.config import PollPolicy
-from cmsapi.errors import ArgumentError
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind, kinds_of
-from cmsapi.jobs.poller import poller_of
-from cmsapi.transport.pipeline import Pipeline
-from cmsapi.wire.arguments import identifier
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.poller import Poller
+from cmsapi.wire.arguments import check_word, identifier
+
+R = TypeVar("R")
 
 
 class Jobs:
-    """Watch jobs, whoever launched them."""
+    """Launch many jobs, and wait for jobs, whoever launched them."""
 
-    def __init__(self, pipeline: Pipeline, polling: PollPolicy) -> None:
-        self._pipeline = pipeline
-        self._polling = polling
-        self._kinds = kinds_of(polling.words)
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._pipeline = launcher.pipeline
+
+    def _poller(self) -> Poller:
+        return self._launcher.recovery.poller
 
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
         """Return a job that runs at the service, whoever launched it. Costs nothing until it is awaited.
@@ -32,9 +35,12 @@ class Jobs:
             ArgumentError: There is no such kind, or the identifier cannot be one.
         """
         identifier("id", id)
-        if kind not in set(JobKind):
-            raise ArgumentError("kind", f"must be one of {', '.join(JobKind)}, got {kind!r}")
-        poller = poller_of(self._pipeline.account(), self._polling)
-        tracked = poller.track(self._kinds[JobKind(kind)], id, self._pipeline)
+        check_word("kind", kind, JobKind)
+        poller = self._poller()
+        tracked = poller.track(self._launcher.recovery.kinds[JobKind(kind)], id, self._pipeline)
         tracked.moved = True  # what the document shows is what is asked for: no launch of our own is looked for
         return Job(tracked, poller)
+
+    async def run(self, launch: Awaitable[Job[R]]) -> R:
+        """Launch a job and return its result: ``await client.jobs.run(client.keywords.analyze(id))``."""
+        return await (await launch)

@@ -8,10 +8,14 @@ after pauses that double, until a poll succeeds.
 from __future__ import annotations
 
 import asyncio
-import copy
+import contextlib
 import math
+import zlib
+from collections import Counter
 from typing import Any
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
+
+from attrs import evolve
 
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
@@ -21,16 +25,22 @@ from cmsapi.errors import (
     NotFoundError,
     RateLimitedError,
     ServerError,
+    StateError,
     TransportError,
     UnclearJobError,
 )
-from cmsapi.jobs.kinds import JobKind, Kind, Launch, Observation, Phase
+from cmsapi.jobs.balance import Balance
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase
+from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.schedule import Schedule
-from cmsapi.limits.limiter import Limiter, Priority
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.limits.limiter import Forecast, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
-from cmsapi.observe.events import JobObserved
+from cmsapi.observe.events import JobObserved, logger
+from cmsapi.state.store import JobStatus, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
 _UNCLEAR_POLLS = 3
@@ -41,81 +51,30 @@ _LONGEST_PAUSE = 60.0
 """Seconds without polls during an outage, at most."""
 _LOOK = 1.0
 """Seconds until the schedule is looked at again while the hour is crowded."""
-
-
-class Tracked:
-    """What is known of a job, for all who wait for it. Times are those of the event loop.
-
-    Attributes:
-        kind: Its kind.
-        target: Identifier that it is polled by.
-        pipeline: The calls of the client that asked first.
-        own: Identifier that the service gave the job, if its kind has one.
-        launched: When it was launched, or first watched.
-        polled: When its last poll ended.
-        seen: Age at which it was last seen running.
-        moved: True if a poll has shown it at work.
-        phase: What the newest clear poll has shown.
-        value: Its result.
-        error: Its failure.
-        watchers: Number of waits.
-        waiters: Futures of those who await its end.
-        streams: Streams of events, which get what polls show, None at the end, and the exception that ends the waits.
-    """
-
-    def __init__(self, kind: Kind, target: str, pipeline: Pipeline, own: str | None = None) -> None:
-        self.kind: Kind = kind
-        self.target: str = target
-        self.pipeline: Pipeline = pipeline
-        self.own: str | None = own
-        self.launched: float = asyncio.get_running_loop().time()
-        self.polled: float = self.launched
-        self.seen: float = 0.0
-        self.moved: bool = False
-        self.phase: Phase = Phase.RUNNING
-        self.value: Any = None
-        self.error: CMSError | None = None
-        self.watchers: int = 0
-        self.waiters: set[asyncio.Future[None]] = set()
-        self.streams: WeakSet[Any] = WeakSet()
-        self.reason: str | None = None  # why polls are unclear, since when, and how many
-        self.unclear_since: float = math.inf
-        self.unclear_polls: int = 0
-        self.failing_since: float = math.inf
-
-    @property
-    def done(self) -> bool:
-        """True if the job has succeeded or failed."""
-        return self.phase in (Phase.SUCCEEDED, Phase.FAILED)
-
-    def __str__(self) -> str:
-        return f"the {self.kind.name} of {self.target}"
-
-    def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
-        """End the job for all who wait."""
-        self.phase, self.value, self.error = phase, value, error
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        for stream in self.streams:
-            stream.put(None)
-
-    def interrupt(self, error: BaseException) -> None:
-        """End all waits with an exception; the job goes on at the service."""
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_exception(copy.copy(error) if isinstance(error, CMSError) else error)
-        for stream in self.streams:
-            stream.put(error)
+_LARGEST = 262_144
+"""Bytes of a compressed result that the state keeps, at most; a larger one is read again."""
 
 
 class Poller:
-    """Polls all watched jobs of an account."""
+    """Polls all watched jobs of an account, and keeps what its launches share.
 
-    def __init__(self, limiter: Limiter, policy: PollPolicy) -> None:
-        self._limiter = limiter
-        self._policy = policy
+    Attributes:
+        store: The state.
+        balance: The balance of searches.
+        pending: Launches without a job, by kind and target.
+        waiting: What each fan-out holds back: the kind, None until its first launch has returned, and how many.
+        admitted: Requests set aside for launches that fan-outs have begun and that have no job yet.
+    """
+
+    def __init__(self, account: Account, policy: PollPolicy) -> None:
+        self.store: Store = account.store
+        self.balance: Balance = Balance()
+        self.pending: dict[tuple[str, str], Any] = {}
+        self.waiting: dict[Any, tuple[JobKind | None, int]] = {}
+        self.admitted: float = 0.0
         self.job_timeout: float = policy.job_timeout
+        self._limiter = account.limiter
+        self._policy = policy
         # Requests that a result takes besides the poll that finds it, until it was seen.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self._schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
@@ -127,18 +86,26 @@ class Poller:
         self._changed = True  # whether something happened since the newest plan
         self._crowded = False  # whether that plan could not keep the advised intervals
         self._planned = -math.inf  # when it was made
+        self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
-    def track(self, kind: Kind, target: str, pipeline: Pipeline) -> Tracked:
-        """Return what is known of a job, the same for all who ask while it runs."""
-        known = self._known.get((kind.name, target))
-        if known is None or known.done:
-            known = self._known[kind.name, target] = Tracked(kind, target, pipeline)
+    def track(self, kind: Kind, id: str, pipeline: Pipeline, *, new: bool = False) -> Tracked:  # noqa: A002
+        """Return what is known of a job, the same for all who ask while it runs.
+
+        Args:
+            kind: Its kind.
+            id: Identifier that it is polled by.
+            pipeline: Calls of the client.
+            new: True for a job that was just launched.
+        """
+        known = self._known.get((kind.name, id))
+        if known is None or known.done or new:
+            known = self._known[kind.name, id] = Tracked(kind, id, pipeline)
         return known
 
     def watch(self, job: Tracked) -> None:
         """Poll a job for one more wait."""
         job.watchers += 1
-        if job not in self._schedule.jobs:
+        if job not in self._schedule.jobs and not job.done:
             self._schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
             self._look_again()
 
@@ -152,6 +119,34 @@ class Poller:
         """Poll a job once, now, or wait for the poll that is under way; raise what it met."""
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
+
+    def launched_alone(self) -> None:
+        """Account for a launch that no fan-out made."""
+        self._schedule.launched_alone(asyncio.get_running_loop().time())
+
+    def life(self, kind: JobKind | None) -> float:
+        """Return the requests that the whole life of a job takes; those of the longest if its kind is not known."""
+        results = self._schedule.results
+        return 2 + (max(results.values()) if kind is None else results[kind])
+
+    async def room(self, kind: JobKind | None) -> None:
+        """Wait until the hour holds the whole life of another job, and set it aside in `admitted`."""
+        while not self._schedule.may_launch(self.life(kind), self._forecast().free):
+            self._room.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK):
+                    await self._room.wait()
+        self.admitted += self.life(kind)
+
+    def changed(self) -> None:
+        """Have the schedule, and launches that wait, look at the hour again."""
+        self._room.set()
+        self._look_again()
+
+    def _forecast(self) -> Forecast:
+        hour = self._limiter.forecast()
+        hour.free = max(0, hour.free - math.ceil(self.admitted))
+        return hour
 
     def _start(self, job: Tracked) -> asyncio.Task[BaseException | None]:
         task = self._polls[job] = asyncio.get_running_loop().create_task(self._poll(job))
@@ -176,9 +171,12 @@ class Poller:
             raise
 
     def _poll_due(self, now: float) -> None:
-        hour = self._limiter.forecast()
+        hour = self._forecast()
         if (self._changed and not self._crowded) or (self._crowded and now >= self._planned + _LOOK):
-            crowded = self._schedule.plan(now, hour, {})
+            held = Counter[str]()
+            for kind, count in self.waiting.values():
+                held[kind or JobKind.SEARCH] += count
+            crowded = self._schedule.plan(now, hour, held)
             self._crowded, self._changed, self._planned = crowded, False, now
         following = now + _LOOK if self._crowded else math.inf
         for job in [job for job in self._schedule.jobs if job not in self._polls]:
@@ -196,10 +194,10 @@ class Poller:
 
     async def _poll(self, job: Tracked) -> BaseException | None:
         try:
-            document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.target, priority=Priority.POLL)
+            document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.id, priority=Priority.POLL)
             now = asyncio.get_running_loop().time()
             self._pause, self._quiet_until = 0.0, -math.inf
-            launch = Launch(job.target, None, now - job.launched, job.moved, job.own)
+            launch = LaunchContext(job.id, job.at, now - job.launched, job.moved, job.own)
             await self._observe(job, job.kind.read(document, launch), document)
         except NotFoundError:
             await self._observe(job, Observation(Phase.UNCLEAR, "the service does not find it (404)"))
@@ -216,7 +214,7 @@ class Poller:
             del self._polls[job]
             if self._quiet_until == math.inf:  # this was the poll that went alone, and it got an answer
                 self._quiet_until = job.polled + self._pause
-            self._look_again()
+            self.changed()
         return None
 
     async def _observe(self, job: Tracked, observation: Observation, document: Any = None) -> None:
@@ -225,28 +223,65 @@ class Poller:
         if phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
             document = await self._ideas(job, document)
         job.failing_since = math.inf
-        event = JobObserved(job.kind.name, job.target, phase, age, observation.reason)
-        job.pipeline.emit(event)
-        for stream in job.streams:
-            stream.put(event)
-        watched = job in self._schedule.jobs
+        job.show(JobObserved(job.kind.name, job.id, phase, age, observation.reason))
         if phase is Phase.UNCLEAR:
             self._unclear(job, str(observation.reason), now)
             return
         job.reason, job.moved = None, job.moved or observation.moving
-        if phase in (Phase.SUCCEEDED, Phase.FAILED):
-            if watched:
-                self._schedule.ended(job, now)
-            problem = f"the service reports that {job} failed; a credit that it took stays spent"
-            job.settle(phase, document, JobFailedError(problem) if phase is Phase.FAILED else None)
+        if phase is Phase.RUNNING:
+            job.phase, job.seen = phase, age
+            if job in self._schedule.jobs:
+                self._schedule.running(job, now)
             return
-        job.phase, job.seen = phase, age
-        if watched:
-            self._schedule.running(job, now)
+        if job in self._schedule.jobs:
+            self._schedule.ended(job, now)
+        await self._end(job, phase, document)
+
+    async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
+        """End a job: have its article decided on, write it down, and tell those who wait."""
+        error = None
+        if phase is Phase.REVIEW:
+            await self._write_down(job, status=JobStatus.REVIEW)
+            value = GenerationReview(job.pipeline, self.store, job.row, job.id, value)
+            if job.on_review is not None:
+                await value.ask(job.on_review)
+            job.settle(Phase.SUCCEEDED if value.decision else Phase.REVIEW, value, None)
+            return
+        if phase is Phase.FAILED:
+            problem = f"the service reports that {job} failed; a credit that it took stays spent"
+            error = JobFailedError(problem, token=job.token)
+        elif job.kind.name is JobKind.GENERATION:
+            decision = (job.row.decision if job.row else None) or "elsewhere"
+            value = GenerationReview(job.pipeline, self.store, None, job.id, value, decision)
+        await self._close(job, phase, value, error)
+        job.settle(phase, value, error)
+
+    async def _close(self, job: Tracked, phase: Phase, value: Any, error: CMSError | None) -> None:
+        packed = None if error else zlib.compress(dump(job.kind.pack(value)))
+        await self._write_down(
+            job,
+            status=JobStatus(phase.value),
+            result=packed if packed and len(packed) <= _LARGEST else None,
+            error=str(error) if error else None,
+        )
+
+    async def _write_down(self, job: Tracked, **changes: Any) -> None:
+        """Change the row of a job. A state that fails must not keep a result from those who wait for it."""
+        if job.row is None:
+            return
+        try:
+            row = job.row
+            change = self.store.update if changes["status"] is JobStatus.REVIEW else self.store.finish
+            if not await change(row, **changes):  # another process was faster, or a decision has changed it
+                row = await self.store.get(row.id) or row
+                await change(row, **changes)
+            job.row = evolve(row, **changes)
+        except StateError as error:
+            logger.warning("%s has ended, but the state does not know it: %s", job, error)
 
     async def _ideas(self, job: Tracked, search: Any) -> ContentIdeas:
         pages: list[Page[ContentIdea]] = []
-        listed = job.pipeline.list("list_content_ideas", ContentIdea, job.target, priority=Priority.RESULT)
+        listed = job.pipeline.list("list_content_ideas", ContentIdea, job.id, priority=Priority.RESULT)
         async for page in listed.pages():
             pages.append(page)  # noqa: PERF401  an iteration that may end with an error half-way
         self._schedule.results[job.kind.name] = max(1.0, (self._schedule.results[job.kind.name] + len(pages)) / 2)
@@ -264,7 +299,7 @@ class Poller:
             problem = (
                 f"{job} has been unclear for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
             )
-            job.interrupt(UnclearJobError(problem, reason=reason))
+            job.interrupt(UnclearJobError(problem, reason=reason, token=job.token))
 
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()
@@ -280,6 +315,6 @@ class Poller:
 def poller_of(account: Account, policy: PollPolicy) -> Poller:
     """Return the poller of an account; the policy of its first client holds."""
     if account.poller is None:
-        account.poller = Poller(account.limiter, policy)
+        account.poller = Poller(account, policy)
     poller: Poller = account.poller
     return poller

@@ -179,9 +179,9 @@ class Schedule(Generic[J]):
         """Return True if a poll leaves what other jobs need, or has probably to be paid anyway."""
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
-    def may_launch(self, kind: str, free: int) -> bool:
-        """Return True if the hour holds the whole life of another job."""
-        return free - self.owed() - _MISSES * len(self.jobs) >= 2 + self.results[kind] + _MISSES
+    def may_launch(self, life: float, free: int) -> bool:
+        """Return True if the hour holds the whole life of another job, a number of requests."""
+        return free - self.owed() - _MISSES * len(self.jobs) >= life + _MISSES
 
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.

@@ -106,7 +106,7 @@ class Permit:
         emit: What is told of a long wait.
         began: Loop time at which the permission came; None while the request waits.
         waited: Seconds for which the request waited.
-        left: False if the request certainly did not leave.
+        departed: False if the request certainly did not leave.
         rate: Rate headers of the answer, if it has any.
         success: True if the service did what was asked.
         retry_after: Seconds for which nothing may be sent, if the answer is a 429.
@@ -118,7 +118,7 @@ class Permit:
     emit: Callable[[Event], None]
     began: float | None = None
     waited: float = 0.0
-    left: bool = True
+    departed: bool = True
     rate: RateHeaders | None = None
     success: bool = False
     retry_after: float | None = None
@@ -127,7 +127,7 @@ class Permit:
     async def __aenter__(self) -> Permit:
         limiter, loop = self.limiter, asyncio.get_running_loop()
         now = loop.time()
-        if limiter.waiters or limiter.next_look(now, self.priority) > now:
+        if limiter.waiters or limiter.earliest(now, self.priority) > now:
             self.number = await limiter.wait(self, now)
             self.began = loop.time()
             self.waited = self.began - now
@@ -191,7 +191,7 @@ class Limiter:
         left = max(0, free - self._others - self._reserve)
         return Forecast(left, lambda ahead: hour.returning(now, ahead), min(half - now, _HOUR))
 
-    def next_look(self, now: float, priority: Priority) -> float:
+    def earliest(self, now: float, priority: Priority) -> float:
         """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""
         if now < self._paused_until:
             return self._paused_until
@@ -231,7 +231,7 @@ class Limiter:
                 return await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
-                permit.left = False
+                permit.departed = False
                 self.release(permit)
             if isinstance(error, TimeoutError):
                 problem = f"the limits held this request back for max_wait={max_wait:g} s; nothing was sent"
@@ -257,7 +257,7 @@ class Limiter:
             self._others = max(0, self._hour.limit - permit.rate.remaining - own)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
-            if permit.left:
+            if permit.departed:
                 window.answered(now)
             else:
                 window.in_flight -= 1
@@ -274,7 +274,7 @@ class Limiter:
         while self.waiters:
             priority, _, waiter, permit = self.waiters[0]
             if not waiter.done():
-                look = self.next_look(now, priority)
+                look = self.earliest(now, priority)
                 if look > now:
                     if look < math.inf:
                         self._timer = loop.call_at(look, self._grant, look)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmsapi.errors import ArgumentError
-from cmsapi.transport.pipeline import Pipeline
+from cmsapi.jobs.launch import Launcher
 from cmsapi.wire.arguments import check_text
 from cmsapi.wire.converter import camel
 
@@ -11,8 +11,9 @@ from cmsapi.wire.converter import camel
 class Resource:
     """Base class of the resources of a client."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, launcher: Launcher) -> None:
+        self._pipeline = launcher.pipeline
+        self._launcher = launcher
 
 
 def texts(**values: object) -> dict[str, str]:

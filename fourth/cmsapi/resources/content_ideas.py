@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from cmsapi.models import ContentIdea, ContentIdeaSearch
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.models import ContentIdea, ContentIdeas, ContentIdeaSearch
 from cmsapi.resources.base import Resource
-from cmsapi.wire.arguments import MAX_LIMIT
+from cmsapi.wire.arguments import MAX_LIMIT, check_text
 from cmsapi.wire.paging import Paginator
 
 
 class ContentIdeaSearches(Resource):
-    """Read searches for content ideas, and what they found."""
+    """Launch and read searches for content ideas."""
+
+    async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
+        """Launch a search; one request and one content-ideas-searches credit (specification 4.6).
+
+        Two searches for one keyword are two searches. The first search of a program reads the balance, too.
+
+        Args:
+            workspace_id: The workspace.
+            keyword: Keyword or topic, at least one character.
+
+        Returns:
+            The job; ``await job`` gives the search with its ideas.
+
+        Raises:
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost; nothing shows whether the search was launched.
+            ConflictError: The service refuses for another reason.
+        """
+        body = {"keyword": check_text("keyword", keyword)}
+        return await self._launcher.launch(JobKind.SEARCH, workspace_id, workspace_id, name=keyword, body=body)
 
     async def get(self, search_id: str) -> ContentIdeaSearch:
         """Return a search with its status; one request, no credit (specification 4.6)."""

@@ -23,10 +23,13 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     ServerError,
 )
-from cmsapi.models import Content, ContentSummary, Generation
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.review import GenerationReview, OnReview
+from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.resources.base import Resource, texts
 from cmsapi.wire.arguments import MAX_LIMIT, UNSET, Unset, check_number, check_text, timestamp
-from cmsapi.wire.converter import camel
+from cmsapi.wire.converter import camel, to_dict
 from cmsapi.wire.paging import Paginator
 
 LONGEST_TITLE = 255
@@ -249,6 +252,38 @@ class Contents(Resource):
     async def delete(self, content_id: str) -> None:
         """Delete a content with its text for good; one request, no credit (specification 4.3)."""
         await self._pipeline.call("delete_content", NoneType, content_id)
+
+    async def generate(
+        self, content_id: str, settings: GenerationSettings | None = None, *, on_review: OnReview | None = None
+    ) -> Job[GenerationReview]:
+        """Launch the generation of an article; two requests and AI-writing credits (specification 4.4).
+
+        While a generation of the content with the same settings runs or waits for its decision, its job is returned,
+        and nothing is paid.
+
+        Args:
+            content_id: A draft whose keyword has a completed analysis.
+            settings: Brand voice, instructions and sources.
+            on_review: What decides on the article: ``"confirm"``, ``"cancel"``, or a function, which may be async, that
+                takes the `GenerationReview` and returns one of these, or None to leave it in review.
+
+        Returns:
+            The job; ``await job`` gives the review, to ``confirm()`` or ``cancel()``.
+
+        Raises:
+            JobError: A generation with other settings is under way.
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the content does not show whether the generation was launched.
+            ConflictError: The service refuses, for example because the keyword is not analyzed.
+        """
+        if settings is not None and not isinstance(settings, GenerationSettings):
+            raise ArgumentError("settings", f"must be GenerationSettings, got {type(settings).__name__}")
+        if on_review not in ("confirm", "cancel", None) and not callable(on_review):
+            raise ArgumentError("on_review", f'must be "confirm", "cancel" or a function, got {on_review!r}')
+        chosen = {name: value for name, value in to_dict(settings or GenerationSettings()).items() if value is not None}
+        return await self._launcher.launch(
+            JobKind.GENERATION, content_id, content_id, body={"settings": chosen}, on_review=on_review
+        )
 
     async def generation(self, content_id: str) -> Generation:
         """Return the current generation of a content; one request, no credit (specification 4.4).

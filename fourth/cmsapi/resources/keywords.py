@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.models import Keyword, Report
 from cmsapi.resources.base import Resource, scored
 from cmsapi.wire.arguments import MAX_LIMIT, check_text
@@ -9,7 +11,7 @@ from cmsapi.wire.paging import Paginator
 
 
 class Keywords(Resource):
-    """Read and add keywords, and score texts against their recommendations."""
+    """Read, add and analyze keywords, and score texts against their recommendations."""
 
     def list(self, page_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Keyword]:
         """List the keywords of a page; one request a page of the list, no credit.
@@ -33,6 +35,21 @@ class Keywords(Resource):
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._pipeline.call("add_keyword", Keyword, page_id, json=body)
+
+    async def analyze(self, keyword_id: str) -> Job[Keyword]:
+        """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
+
+        While an analysis of the keyword runs, its job is returned, and nothing is paid.
+
+        Returns:
+            The job; ``await job`` gives the keyword as it is after the analysis.
+
+        Raises:
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the keyword does not show whether the analysis was launched.
+            ConflictError: The service refuses for another reason.
+        """
+        return await self._launcher.launch(JobKind.ANALYSIS, keyword_id, keyword_id)
 
     async def score(
         self,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from cmsapi.errors import ArgumentError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.models import KnowledgeDocument
-from cmsapi.resources.base import Resource
-from cmsapi.wire.arguments import MAX_LIMIT
+from cmsapi.resources.base import Resource, texts
+from cmsapi.wire.arguments import MAX_LIMIT, check_text
 from cmsapi.wire.paging import Paginator
 
 
 class KnowledgeDocuments(Resource):
-    """Read knowledge documents."""
+    """Create and read knowledge documents."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[KnowledgeDocument]:
         """List the knowledge documents of a workspace; one request a page, no credit (specification 4.8).
@@ -20,6 +23,31 @@ class KnowledgeDocuments(Resource):
             limit: Documents a page, 1 to 100.
         """
         return self._pipeline.list("list_knowledge_documents", KnowledgeDocument, workspace_id, page=page, limit=limit)
+
+    async def create(
+        self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
+    ) -> Job[KnowledgeDocument]:
+        """Create a document from a text or an address, which the service then processes; one request, no credit.
+
+        The specification does not show this call.
+
+        Args:
+            workspace_id: The workspace.
+            name: Its name, at least one character.
+            text: Its text; or
+            url: an address to read it from.
+
+        Returns:
+            The job of its processing; ``job.id`` is the document's, and ``await job`` gives the document.
+
+        Raises:
+            ArgumentError: Neither or both of ``text`` and ``url`` are given.
+            LaunchUnknownError: The answer was lost; list the documents before you repeat the call.
+        """
+        if (text is None) == (url is None):
+            raise ArgumentError("text", "or url must be given, and not both")
+        body = {"name": check_text("name", name), **texts(text=text, url=url)}
+        return await self._launcher.launch(JobKind.KNOWLEDGE_DOCUMENT, workspace_id, workspace_id, name=name, body=body)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
         """Return a knowledge document; one request, no credit (specification 4.6b)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.models import Prompt, PromptReport
 from cmsapi.resources.base import Resource, scored
 from cmsapi.wire.arguments import MAX_LIMIT, check_text
@@ -33,6 +35,22 @@ class Prompts(Resource):
         """
         body = {"prompt": check_text("prompt", prompt)}
         return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
+
+    async def analyze(self, prompt_id: str) -> Job[Prompt]:
+        """Launch the analysis of a prompt; one request and, as is assumed, one analysis credit.
+
+        While an analysis of the prompt runs, its job is returned, and nothing is paid. The specification does not show
+        this call.
+
+        Returns:
+            The job; ``await job`` gives the prompt as it is after the analysis.
+
+        Raises:
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
+            ConflictError: The service refuses for another reason.
+        """
+        return await self._launcher.launch(JobKind.PROMPT, prompt_id, prompt_id)
 
     async def score(
         self,

@@ -1,4 +1,4 @@
-"""What clients of one event loop with the same address and key have in common: limiter and connections.
+"""What clients of one event loop with the same address and key have in common: limiter, connections and state.
 
 People make a client for each web request. The limits are the key's, so such clients must share one count, also one
 after the other.
@@ -15,19 +15,23 @@ from cmsapi.config import RateLimits
 from cmsapi.errors import ConfigError
 from cmsapi.limits.limiter import Limiter
 from cmsapi.messages import Transport
+from cmsapi.state.memory import MemoryStore
+from cmsapi.state.store import Store
 
 
 class Account:
-    """Limiter and connections of one key in one event loop.
+    """Limiter, connections and state of one key in one event loop.
 
     Attributes:
         limiter: Both limits.
+        store: The state.
         transport: The connections.
         poller: What polls the jobs of the key; kept here for `cmsapi.jobs`, which makes it.
     """
 
-    def __init__(self, limiter: Limiter, make_transport: Callable[[], Transport]) -> None:
+    def __init__(self, limiter: Limiter, store: Store, make_transport: Callable[[], Transport]) -> None:
         self.limiter = limiter
+        self.store = store
         self.transport: Transport
         self._make_transport = make_transport
         self.poller: Any = None
@@ -63,7 +67,8 @@ def join_account(
     account = accounts.get((key, connect))
     if account is None:
         limiters = (each.limiter for (other, _), each in accounts.items() if other == key)
-        account = accounts[key, connect] = Account(next(limiters, None) or Limiter(limits), make_transport)
+        limiter = next(limiters, None) or Limiter(limits)
+        account = accounts[key, connect] = Account(limiter, MemoryStore(), make_transport)
     kept = account.limiter.limits
     if (kept.per_second, kept.per_hour) != (limits.per_second, limits.per_hour):
         raise ConfigError(f"limits differ from {kept}, which another client of the same key keeps")

@@ -211,8 +211,17 @@ class Pipeline:
             consequence = "the service may have carried it out" if sent else "nothing was sent"
             raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
 
-    async def attempt(self, transport: Transport, request: Request, permit: Permit, number: int = 1) -> Response:
+    async def attempt(
+        self,
+        transport: Transport,
+        request: Request,
+        permit: Permit,
+        number: int = 1,
+        prepare: Callable[[], Awaitable[None]] | None = None,
+    ) -> Response:
         """Send a request once, within the limits, and return the answer, whatever its status.
+
+        ``prepare`` is awaited between the permission and the sending.
 
         Raises:
             NotSentError: Nothing arrived.
@@ -221,11 +230,15 @@ class Pipeline:
         response: Response | None = None
         lost: str | None = None
         async with permit:
+            if prepare is not None:
+                permit.departed = False
+                await prepare()
+                permit.departed = True
             try:
                 async with asyncio.timeout(self.timeouts.request):
                     response = await transport.send(request)
             except BaseException as error:
-                lost, permit.left = type(error).__name__, not isinstance(error, NotSentError)
+                lost, permit.departed = type(error).__name__, not isinstance(error, NotSentError)
                 if not isinstance(error, TimeoutError):
                     raise
                 problem = f"no answer within {self.timeouts.request:g} s; the service may have carried out the request"

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from cmsapi import ContentIdeaSearch, Generation, Keyword, KnowledgeDocument, from_dict
-from cmsapi.jobs.kinds import JobKind, Launch, Phase, kinds_of
+from cmsapi.jobs.kinds import JobKind, LaunchContext, Phase, kinds_of
 from tests.support.spec import spec
 
 LAUNCHED = datetime(2026, 11, 28, 12, tzinfo=UTC)
 BEFORE, AFTER = LAUNCHED - timedelta(days=1), LAUNCHED + timedelta(seconds=30)
 
 
-def launch(age: float = 20.0, **known: Any) -> Launch:
+def launch(age: float = 20.0, **known: Any) -> LaunchContext:
     """Return a launch at noon."""
-    return Launch(target="kw", at=LAUNCHED, age=age, **known)
+    return LaunchContext(target="kw", at=LAUNCHED, age=age, **known)
 
 
 def keyword(word: str | None, analyzed: datetime | None = None) -> Keyword:

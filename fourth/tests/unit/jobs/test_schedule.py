@@ -52,7 +52,7 @@ def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * H
                 noticed[job] = now
             else:
                 schedule.running(job, now)
-        while waiting and used() < LIMIT and schedule.may_launch("job", LIMIT - used()):
+        while waiting and used() < LIMIT and schedule.may_launch(2 + schedule.results["job"], LIMIT - used()):
             job = waiting.pop()
             launched[job] = now
             sent.append(now)

@@ -1,0 +1,167 @@
+"""Launches that the state knows: their jobs, whoever launched them, and what becomes of those whose process died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from attrs import evolve, frozen
+
+from cmsapi.config import PollPolicy
+from cmsapi.errors import (
+    CMSError,
+    DecodeError,
+    LaunchUnknownError,
+    NotFoundError,
+    ServerError,
+    StateError,
+    TransportError,
+)
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase
+from cmsapi.jobs.poller import Poller, poller_of
+from cmsapi.jobs.review import OnReview
+from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.limits.limiter import Priority
+from cmsapi.messages import Response
+from cmsapi.observe.events import logger
+from cmsapi.state.store import JobStatus, Row
+from cmsapi.transport.pipeline import Pipeline
+
+MARGIN = 5.0
+"""Seconds of a deadline beyond the time limit of a request, after which none is under way."""
+_LOOK = 1.0
+"""Seconds between two looks at a launch of another process."""
+
+
+@frozen
+class Recovery:
+    """Find the jobs of launches, for one client."""
+
+    pipeline: Pipeline
+    kinds: dict[JobKind, Kind]
+    polling: PollPolicy
+
+    @property
+    def poller(self) -> Poller:
+        """The poller of the account."""
+        return poller_of(self.pipeline.account(), self.polling)
+
+    async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
+        """Return the job of an open launch; None if it turns out to be over, and its row closed.
+
+        Raises:
+            LaunchUnknownError: Its process died, and nothing shows that the service has accepted it.
+        """
+        if row.status is JobStatus.SENDING:
+            return await self._settle(row)
+        tracked = self.attach(row, on_review)
+        if not tracked.watchers and tracked.phase is Phase.RUNNING:
+            with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
+                await self.poller.poll(tracked)
+        return None if tracked.phase in (Phase.SUCCEEDED, Phase.FAILED) else tracked
+
+    def attach(self, row: Row, on_review: OnReview | None = None) -> Tracked:
+        """Return what is known of the job of a launch."""
+        token = Token.parse(row.token or "")
+        tracked = self.poller.track(self.kinds[token.kind], token.id, self.pipeline)
+        tracked.row = tracked.row or row
+        tracked.name, tracked.own, tracked.at = token.name, token.own, token.at
+        tracked.launched = min(tracked.launched, asyncio.get_running_loop().time() - row.age)
+        tracked.on_review = tracked.on_review or on_review
+        return tracked
+
+    async def _settle(self, row: Row) -> Tracked | None:
+        """Wait for a launch of another process, and settle it once its deadline is over."""
+        while row.remaining > 0:
+            await asyncio.sleep(min(_LOOK, row.remaining))
+            now = await self.poller.store.get(row.id)
+            if now is None or now.status is not JobStatus.SENDING:
+                return None  # its process lives; what it has found is in the row
+            row = now
+        seconds = self.pipeline.timeouts.request + MARGIN
+        if not await self.poller.store.update(row, seconds, attempt=row.attempt + 1):
+            return None
+        row = evolve(row, attempt=row.attempt + 1)
+        began = asyncio.get_running_loop().time() - row.age
+        return await self.resolve(row, began)
+
+    async def resolve(
+        self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
+    ) -> Tracked:
+        """Adopt what the job's document shows of a launch, or declare the launch unknown.
+
+        Args:
+            row: The launch, whose deadline is over.
+            began: Loop time of the launch.
+            cause: What happened to the latest attempt.
+            on_review: What decides on an article.
+        """
+        tracked = await self.look(row, began, on_review)
+        if tracked is not None:
+            return tracked
+        problem = (
+            f"the launch of the {row.kind} of {row.name} may have been accepted, and a credit spent: its answer was "
+            f"lost (attempt {row.attempt}), and {self._where(row)}. Look there before you launch again"
+        )
+        self.poller.balance.forget()
+        await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem)
+        raise LaunchUnknownError(problem, target=row.name, attempts=row.attempt, token=row.token) from cause
+
+    def _where(self, row: Row) -> str:
+        kind = self.kinds[JobKind(row.kind)]
+        if not kind.leaves_traces:
+            return "no document shows it: see the application, or credit_usages"
+        return f"{self.pipeline.operations[kind.poll].path} does not show it"
+
+    async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
+        """Return the job of a launch if its document can be read and shows it."""
+        token = Token.parse(row.token or "")
+        kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
+        if not kind.leaves_traces:
+            return None
+        try:
+            document: Any = await self.pipeline.call(kind.poll, kind.shape, token.id, priority=Priority.RESULT)
+        except CMSError as error:
+            logger.warning("the launch of the %s of %s cannot be looked for: %s", row.kind, row.name, error)
+            return None
+        at = service_time(document.response, began)
+        context = LaunchContext(token.id, at, loop.time() - began, before=token.before)
+        if not kind.shows(document, context):
+            return None
+        own = document.id if kind.name is JobKind.GENERATION else None
+        return await self.accept(row, evolve(token, own=own, at=at, launch=row.id), began, on_review)
+
+    async def accept(self, row: Row, token: Token, began: float, on_review: OnReview | None = None) -> Tracked:
+        """Write down that the service has accepted a launch, and return its job."""
+        accepted = evolve(row, status=JobStatus.RUNNING, token=str(token))
+        store = self.poller.store
+        try:
+            if not await store.update(row, status=accepted.status, token=accepted.token):
+                # Another process took this one for dead. What is known now is more than what it could see.
+                there = await self.poller.store.get(row.id)
+                if there is not None and await self.poller.store.update(
+                    there, status=accepted.status, token=accepted.token
+                ):
+                    accepted = evolve(accepted, attempt=there.attempt)
+        except StateError as error:
+            logger.error("the %s of %s runs, but the state does not know it: %s", row.kind, row.name, error)
+        kind = self.kinds[token.kind]
+        tracked = self.poller.track(kind, token.id, self.pipeline, new=True)
+        tracked.row, tracked.name, tracked.own, tracked.at = accepted, token.name, token.own, token.at
+        tracked.launched = tracked.polled = began
+        tracked.on_review = on_review
+        return tracked
+
+
+def service_time(response: Response, then: float) -> datetime | None:
+    """Return what the service's clock showed at a loop time, as far as the ``Date`` of an answer tells."""
+    try:
+        date = parsedate_to_datetime(response.headers["date"])
+    except (KeyError, ValueError):
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return date - timedelta(seconds=asyncio.get_running_loop().time() - then)

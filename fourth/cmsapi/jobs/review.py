@@ -1,0 +1,123 @@
+"""Articles that wait for a decision: confirm applies them to their drafts, cancel discards them.
+
+A decision is written down before it is sent. If its answer is lost, the generation itself tells what became of it, now
+or in the next process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from types import NoneType
+from typing import Literal, TypeAlias
+
+from attrs import evolve
+
+from cmsapi.errors import ArgumentError, CMSError, ConflictError, OutcomeUnknownError, ServerError
+from cmsapi.models import Content, Generation
+from cmsapi.state.store import JobStatus, Row, Store
+from cmsapi.transport.pipeline import Pipeline
+
+Choice: TypeAlias = Literal["confirm", "cancel"]
+OnReview: TypeAlias = Choice | Callable[["GenerationReview"], Choice | Awaitable[Choice | None] | None]
+
+_WORDS = {"confirm": ("applied",), "cancel": ("discarded",)}
+
+
+class GenerationReview:
+    """A generated article, and the decision on it.
+
+    Attributes:
+        content_id: The content it was generated for.
+        generation: The generation as it was last read.
+        decision: ``confirm`` or ``cancel``; ``elsewhere`` if it was not made here; None while there is none.
+        content: The content with the article, once `confirm` has read it.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        store: Store,
+        row: Row | None,
+        content_id: str,
+        generation: Generation,
+        decision: str | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._store = store
+        self._row = row
+        self._lock = asyncio.Lock()
+        self.content_id: str = content_id
+        self.generation: Generation = generation
+        self.decision: str | None = decision
+        self.content: Content | None = None
+
+    def __repr__(self) -> str:
+        return f"<GenerationReview of {self.content_id}: {self.decision or 'no decision'}>"
+
+    async def confirm(self) -> Content:
+        """Apply the article to its draft, and return the content. Costs two requests, no credit (specification 3).
+
+        Raises:
+            ConflictError: It is not in review any more.
+            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; repeat it.
+            ServerError: The service failed, and the generation does not show the decision; repeat it.
+        """
+        await self._decide("confirm")
+        self.content = await self._pipeline.call("get_content", Content, self.content_id)
+        return self.content
+
+    async def cancel(self) -> None:
+        """Discard the article. Costs one request, no credit (specification 3).
+
+        Raises:
+            ConflictError: It is not in review any more.
+            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; repeat it.
+            ServerError: The service failed, and the generation does not show the decision; repeat it.
+        """
+        await self._decide("cancel")
+
+    async def ask(self, on_review: OnReview) -> None:
+        """Have a function decide, and carry out what it returns; None leaves the article in review.
+
+        Raises:
+            ArgumentError: It returned something else. The article stays in review.
+        """
+        answer = on_review if isinstance(on_review, str) else on_review(self)
+        choice = await answer if inspect.isawaitable(answer) else answer
+        if choice == "confirm" and self.decision is None:
+            await self.confirm()
+        elif choice == "cancel" and self.decision is None:
+            await self.cancel()
+        elif choice not in ("confirm", "cancel", None):
+            problem = f'must be or return "confirm", "cancel" or None, got {choice!r}; the article stays in review'
+            raise ArgumentError("on_review", problem)
+
+    async def _decide(self, choice: Choice) -> None:
+        async with self._lock:  # two decisions at once would take each other for those of somebody else
+            if self.decision == choice:
+                return
+            if self._row is not None and await self._store.update(self._row, decision=choice):
+                self._row = evolve(self._row, decision=choice)
+            try:
+                await self._pipeline.call(f"{choice}_generation", NoneType, self.content_id)
+            except (ConflictError, OutcomeUnknownError, ServerError) as error:
+                if not await self._shows(choice):
+                    raise
+                self.decision = "elsewhere" if isinstance(error, ConflictError) else choice
+            else:
+                self.decision = choice
+            if self._row is not None:
+                await self._store.finish(self._row, status=JobStatus.SUCCEEDED, decision=self.decision)
+
+    async def _shows(self, choice: Choice) -> bool:
+        """Return True if the generation shows a decision."""
+        try:
+            shown = await self._pipeline.call("get_generation", Generation, self.content_id)
+        except CMSError:
+            return False
+        if self.generation.id not in (None, shown.id):
+            return False
+        self.generation = shown
+        return (shown.status or "").strip().casefold() in _WORDS[choice]

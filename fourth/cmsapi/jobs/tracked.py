@@ -1,0 +1,115 @@
+"""What is known of one job, for all who wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from weakref import WeakSet
+
+from cmsapi.errors import CMSError
+from cmsapi.jobs.kinds import Kind, Phase
+from cmsapi.jobs.review import OnReview
+from cmsapi.jobs.token import Token
+from cmsapi.observe.events import JobObserved, logger
+from cmsapi.state.store import Row
+from cmsapi.transport.pipeline import Pipeline
+
+
+class Tracked:
+    """What is known of a job, for all who wait for it. Times are those of the event loop.
+
+    Attributes:
+        kind: Its kind.
+        id: Identifier that it is polled by.
+        pipeline: The calls of the client that asked first.
+        name: What was launched, for people.
+        own: Identifier that the service gave the job, if its kind has one.
+        at: Time of the launch by the service's clock.
+        row: Its launch in the state; None for a job that is only watched.
+        places: Batches and items that are known to the state.
+        on_review: What decides on an article.
+        launched: When it was launched, or first watched.
+        polled: When its last poll ended.
+        seen: Age at which it was last seen running.
+        moved: True if a poll has shown it at work.
+        phase: What the newest clear poll has shown.
+        value: Its result.
+        error: Its failure.
+        watchers: Number of waits.
+        waiters: Futures of those who await its end.
+        streams: Streams of events, which get what polls show, None at the end, and the exception that ends the waits.
+        listeners: Phases, and functions to call when a poll shows them.
+    """
+
+    def __init__(self, kind: Kind, id: str, pipeline: Pipeline) -> None:  # noqa: A002  the word of the service
+        self.kind: Kind = kind
+        self.id: str = id
+        self.pipeline: Pipeline = pipeline
+        self.name: str = id
+        self.own: str | None = None
+        self.at: datetime | None = None
+        self.row: Row | None = None
+        self.places: tuple[tuple[str, str], ...] = ()
+        self.on_review: OnReview | None = None
+        self.launched: float = asyncio.get_running_loop().time()
+        self.polled: float = self.launched
+        self.seen: float = 0.0
+        self.moved: bool = False
+        self.phase: Phase = Phase.RUNNING
+        self.value: Any = None
+        self.error: CMSError | None = None
+        self.watchers: int = 0
+        self.waiters: set[asyncio.Future[None]] = set()
+        self.streams: WeakSet[Any] | tuple[()] = ()
+        self.listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()
+        self.reason: str | None = None  # why polls are unclear, since when, and how many
+        self.unclear_since: float = math.inf
+        self.unclear_polls: int = 0
+        self.failing_since: float = math.inf
+
+    @property
+    def done(self) -> bool:
+        """True if the job has succeeded or failed, or its article waits for a decision."""
+        return self.phase in (Phase.SUCCEEDED, Phase.FAILED, Phase.REVIEW)
+
+    @property
+    def token(self) -> str:
+        """Token of the job."""
+        launch = self.row.id if self.row else None
+        return str(Token(self.kind.name, self.id, self.name, self.own, at=self.at, launch=launch))
+
+    def __str__(self) -> str:
+        return f"the {self.kind.name} of {self.name}"
+
+    def show(self, event: JobObserved) -> None:
+        """Pass what a poll has shown to streams and listeners."""
+        self.pipeline.emit(event)
+        for stream in self.streams:
+            stream.put(event)
+        for phase, listener in self.listeners:
+            if phase == event.phase:
+                try:
+                    listener(event)
+                except Exception:
+                    logger.exception("a listener of %s failed", self)
+
+    def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
+        """End the job for all who wait."""
+        self.phase, self.value, self.error = phase, value, error
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        for stream in self.streams:
+            stream.put(None)
+
+    def interrupt(self, error: BaseException) -> None:
+        """End all waits with an exception; the job goes on at the service."""
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_exception(copy.copy(error) if isinstance(error, CMSError) else error)
+        for stream in self.streams:
+            stream.put(error)

@@ -1,0 +1,182 @@
+"""What a state keeps, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
+
+A row that is ``sending`` has a deadline, after which no request of its launch is under way any more. A process that
+dies leaves such a row behind; whoever needs its target then settles it. There are no leases: `Store.update` changes a
+row only from the status and attempt that the caller has read, so of several processes one succeeds.
+
+Times are seconds of the store's own clock, which all processes share, and are only ever compared with that clock.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+
+class JobStatus(StrEnum):
+    """Where a launch and its job are.
+
+    ``sending`` until the service has accepted the launch, ``unknown`` if nobody can say whether it has; the others are
+    what the service shows of the job.
+    """
+
+    SENDING = "sending"
+    RUNNING = "running"
+    REVIEW = "review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+OPEN = frozenset({JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW})
+"""Statuses of launches that are not over; there is at most one of them for a kind and target."""
+
+
+@frozen
+class Row:
+    """One launch.
+
+    Attributes:
+        kind: Kind of the job.
+        target: What the launch is for, or a name of its own if launches of its kind are never joined.
+        name: What the caller launched, for people.
+        status: Where it is.
+        attempt: Number of the latest attempt.
+        settings: Digest of the settings.
+        token: Token of the job.
+        result: Wire document of the result, compressed.
+        error: Why it failed, or where to look.
+        decision: Decision on an article that was sent, ``confirm`` or ``cancel``.
+        age: Seconds since it was inserted, when the row was read.
+        remaining: Seconds until its deadline, when the row was read.
+        id: Its name in the state.
+    """
+
+    kind: str
+    target: str
+    name: str
+    status: JobStatus = JobStatus.SENDING
+    attempt: int = 1
+    settings: str | None = None
+    token: str | None = None
+    result: bytes | None = field(default=None, repr=False)
+    error: str | None = None
+    decision: str | None = None
+    age: float = 0.0
+    remaining: float = 0.0
+    id: str = field(factory=lambda: secrets.token_hex(8))
+
+    @property
+    def open(self) -> bool:
+        """True if the launch is not over."""
+        return self.status in OPEN
+
+
+@frozen
+class Taken:
+    """What came of asking for permission to send a request.
+
+    Attributes:
+        wait: Seconds after which to ask again; 0 if the request may go.
+        used: Requests of the last hour, of all processes.
+        open_jobs: Open launches of all processes, by kind.
+    """
+
+    wait: float
+    used: int
+    open_jobs: Mapping[str, int]
+
+
+class Store(Protocol):
+    """A state, for the launches of one organization. Methods raise `StateError` when the store does not answer."""
+
+    async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
+        """Insert a launch, and the item of a batch that it belongs to; return the open launch in its way, if any.
+
+        Args:
+            row: The launch.
+            deadline: Seconds until no request of it is under way any more.
+            item: Batch and item.
+        """
+        ...
+
+    async def get(self, launch_id: str) -> Row | None:
+        """Return a launch."""
+        ...
+
+    async def find(self, kind: str, target: str) -> Row | None:
+        """Return the open launch for a target."""
+        ...
+
+    async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
+        """Return all launches with some statuses, the oldest first."""
+        ...
+
+    async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
+        """Change a launch, and return True, if it still has the status and attempt of ``row``."""
+        ...
+
+    async def finish(self, row: Row, **changes: Any) -> bool:
+        """Change a launch that is over as `update` does, and delete it if no item of a batch needs it."""
+        ...
+
+    async def delete(self, *ids: str) -> None:
+        """Delete launches with their items."""
+        ...
+
+    async def add_item(self, batch: str, item: str, launch_id: str) -> None:
+        """Add an item of a batch for a launch that is there already."""
+        ...
+
+    async def items(self, batch: str) -> dict[str, Row]:
+        """Return the launches of a batch by item."""
+        ...
+
+    async def drop_items(self, batch: str, items: Iterable[str]) -> None:
+        """Delete items of a batch, and their launches where no other item needs them and they are over."""
+        ...
+
+    async def batches(self) -> dict[str, dict[JobStatus, int]]:
+        """Return the number of items by batch and status."""
+        ...
+
+    async def durations(self) -> dict[str, str]:
+        """Return what was learned of durations, as JSON by kind."""
+        ...
+
+    async def save_durations(self, kind: str, learned: str) -> None:
+        """Keep what was learned of durations."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the store."""
+        ...
+
+
+class SharedStore(Store, Protocol):
+    """A state that several processes share, and with it the limits of their key."""
+
+    async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
+        """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
+
+        Args:
+            request_id: Name of the request.
+            per_second: Requests in any second.
+            per_hour: Requests in any hour, less those that this one has to leave.
+            seconds: How long the request may be under way.
+        """
+        ...
+
+    async def answered(self, request_id: str, *, departed: bool, pause: float) -> None:
+        """Account for the end of a request.
+
+        Args:
+            request_id: Name of the request.
+            departed: False if it certainly did not leave.
+            pause: Seconds for which nobody may send.
+        """
+        ...
