@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
 from datetime import timedelta
@@ -104,28 +105,23 @@ class Job(Generic[T]):
             JobDetachedError: The job was detached.
             CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
         """
-        tracked = self._tracked
-        if isinstance(timeout, timedelta):
-            timeout = timeout.total_seconds()
-        if not tracked.done:
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            tracked.waiters.add(waiter)
-            self._poller.watch(tracked)
-            left = max(0.0, tracked.launched + self._poller.job_timeout - asyncio.get_running_loop().time())
-            seconds = left if timeout is None else min(timeout, left)
-            try:
-                async with asyncio.timeout(seconds):
-                    await waiter
-            except TimeoutError:
-                if waiter.done() and not waiter.cancelled() and not tracked.done:
-                    raise  # an error that ended the waits and is a TimeoutError itself
-                if not tracked.done:
-                    problem = f"{tracked} still runs after {seconds:g} s; it goes on, and waiting again costs no credit"
-                    raise JobWaitTimeoutError(problem, token=tracked.token) from None
-            finally:
-                tracked.waiters.discard(waiter)
-                self._poller.unwatch(tracked)
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        until = math.inf if seconds is None else asyncio.get_running_loop().time() + seconds
+        wait = self.begin_wait(until)
+        try:
+            await wait.ended
+        finally:
+            wait.close()
         return self.result()
+
+    def begin_wait(self, until: float, *, since_launch: bool = False) -> Wait:
+        """Return a wait for the end of the job, until a loop time or a number of seconds after the launch.
+
+        It has to be closed. For whoever waits for many jobs at once; others ``await job``.
+        """
+        launched = self._tracked.launched
+        end = min(launched + until if since_launch else until, launched + self._poller.job_timeout)
+        return Wait(self._tracked, self._poller, end)
 
     async def refresh(self) -> JobStatus:
         """Poll once, now, and return the status. Costs one request, and those of the result at the end.
@@ -165,6 +161,39 @@ class Job(Generic[T]):
         self._tracked.interrupt(
             JobDetachedError(f"{self._tracked} was detached; it goes on at the service", token=self.token)
         )
+
+
+class Wait:
+    """One wait for the end of a job. While it is open, the job is polled.
+
+    Attributes:
+        ended: A future that ends with the job, or with the error that ends the wait.
+    """
+
+    __slots__ = ("_poller", "_timer", "_tracked", "ended")
+
+    def __init__(self, tracked: Tracked, poller: Poller, end: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._tracked = tracked
+        self._poller = poller
+        self.ended: asyncio.Future[None] = loop.create_future()
+        tracked.waiters.add(self.ended)
+        poller.watch(tracked)
+        self._timer = loop.call_at(end, self._expire, end)
+        if tracked.done:
+            self.ended.set_result(None)
+
+    def _expire(self, end: float) -> None:
+        if not self.ended.done():
+            seconds = end - self._tracked.launched
+            problem = f"{self._tracked} still runs {seconds:.0f} s after its launch; it goes on, waiting again is free"
+            self.ended.set_exception(JobWaitTimeoutError(problem, token=self._tracked.token))
+
+    def close(self) -> None:
+        """End the wait."""
+        self._timer.cancel()
+        self._tracked.waiters.discard(self.ended)
+        self._poller.unwatch(self._tracked)
 
 
 class JobEvents(AsyncIterator[JobObserved]):

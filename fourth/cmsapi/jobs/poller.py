@@ -114,11 +114,28 @@ class Poller:
         job.watchers -= 1
         if not job.watchers:
             self._schedule.forget(job)
+            self._room.set()
 
     async def poll(self, job: Tracked) -> None:
         """Poll a job once, now, or wait for the poll that is under way; raise what it met."""
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
+
+    @property
+    def requests(self) -> int:
+        """Requests of the account until now."""
+        return self._limiter.sent
+
+    def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
+        """Return about how long jobs of a kind go on; None until the end of one was seen.
+
+        Args:
+            kind: The kind.
+            held: Jobs that are not launched yet.
+            in_flight: Jobs that run at the same time, at most.
+        """
+        now = asyncio.get_running_loop().time()
+        return self._schedule.seconds_left(kind, now, self._forecast(), held, in_flight)
 
     def launched_alone(self) -> None:
         """Account for a launch that no fan-out made."""
@@ -129,14 +146,16 @@ class Poller:
         results = self._schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
-    async def room(self, kind: JobKind | None) -> None:
-        """Wait until the hour holds the whole life of another job, and set it aside in `admitted`."""
+    async def room(self, kind: JobKind | None) -> float:
+        """Wait until the hour holds the whole life of another job, set it aside in `admitted`, and return it."""
         while not self._schedule.may_launch(self.life(kind), self._forecast().free):
             self._room.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK):
                     await self._room.wait()
-        self.admitted += self.life(kind)
+        life = self.life(kind)
+        self.admitted += life
+        return life
 
     def changed(self) -> None:
         """Have the schedule, and launches that wait, look at the hour again."""

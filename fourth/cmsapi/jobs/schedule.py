@@ -183,6 +183,30 @@ class Schedule(Generic[J]):
         """Return True if the hour holds the whole life of another job, a number of requests."""
         return free - self.owed() - _MISSES * len(self.jobs) >= life + _MISSES
 
+    def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
+        """Return about how long jobs of a kind go on; None until the end of one was seen.
+
+        Args:
+            kind: The kind.
+            now: The loop time.
+            hour: What the hour holds.
+            held: Jobs that are not launched yet.
+            in_flight: Jobs that run at the same time, at most.
+        """
+        model = self.models[kind]
+        if not model.ends:
+            return None
+        running = [watched for watched in self.jobs.values() if watched.kind == kind]
+        last = max((model.quantile(_RETURNS, step_of(job.seen)) - (now - job.launched) for job in running), default=0.0)
+        if held:
+            missing = self.owed() + held * (2 + self.results[kind] + _MISSES) - hour.free
+            back = bisect.bisect_left(range(int(HOUR)), missing, key=hour.returning) if missing > 0 else 0
+            if back == int(HOUR):
+                back = int(HOUR * missing / max(1, hour.free + hour.returning(HOUR)))
+            waves = held / in_flight * model.quantile(0.5, 0) if in_flight else 0.0
+            last = max(last, max(back, waves) + model.quantile(_RETURNS, 0))
+        return max(0.0, last)
+
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
 

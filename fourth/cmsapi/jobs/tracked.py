@@ -45,6 +45,34 @@ class Tracked:
         listeners: Phases, and functions to call when a poll shows them.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "at",
+        "error",
+        "failing_since",
+        "id",
+        "kind",
+        "launched",
+        "listeners",
+        "moved",
+        "name",
+        "on_review",
+        "own",
+        "phase",
+        "pipeline",
+        "places",
+        "polled",
+        "reason",
+        "row",
+        "seen",
+        "streams",
+        "unclear_polls",
+        "unclear_since",
+        "value",
+        "waiters",
+        "watchers",
+    )
+
     def __init__(self, kind: Kind, id: str, pipeline: Pipeline) -> None:  # noqa: A002  the word of the service
         self.kind: Kind = kind
         self.id: str = id

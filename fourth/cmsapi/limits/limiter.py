@@ -157,7 +157,7 @@ class Limiter:
         self._paused_until = -math.inf
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
-        self._sent = 0
+        self.sent = 0
         self._arrived = 0
         self.waiters: list[tuple[Priority, int, asyncio.Future[int], Permit]] = []
 
@@ -208,10 +208,10 @@ class Limiter:
 
     def take(self) -> int:
         """Take both tokens for one request, and return its number."""
-        self._sent += 1
+        self.sent += 1
         self._burst.in_flight += 1
         self._hour.in_flight += 1
-        return self._sent
+        return self.sent
 
     async def wait(self, permit: Permit, now: float) -> int:
         """Wait for both tokens, take them, and return the number of the request."""

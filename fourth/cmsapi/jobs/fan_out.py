@@ -1,0 +1,336 @@
+"""Many jobs: launch one for each item as the hour allows, and hand out the outcomes as they come.
+
+Errors of the service are outcomes; errors of the program (of the launching function, of a hook) are raised by the
+iteration at once. While an item's launching function runs, `CURRENT_ITEM` names the item to the launch below it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import math
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sized
+from datetime import timedelta
+from typing import Any, Generic, Literal, Self, TypeVar
+
+from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.launch import CURRENT_ITEM, Budget, Item
+from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
+from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.progress import Follow, Progress
+from cmsapi.wire.arguments import check_number, check_word
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+class Run(Generic[I, R]):
+    """The work of one fan-out. It goes on in tasks of its own until it is done or stopped.
+
+    Args:
+        poller: The poller of the account.
+        launch: Launches the job of an item.
+        items: The items.
+        in_flight: Jobs that run at the same time, at most; None for as many as the hour holds.
+        budget: Credits that the launches may cost.
+        timeout: Seconds from the launch of a job for which it is waited for.
+        batch: Name of the batch, if it is one.
+        key: Names an item in the batch.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        launch: Callable[[I], Any],
+        items: Iterable[I] | AsyncIterable[I],
+        in_flight: int | None,
+        budget: Budget,
+        timeout: float,
+        batch: str | None = None,
+        key: Callable[[I], str] = str,
+    ) -> None:
+        self._poller = poller
+        self._launch = launch
+        self._items = items
+        self._in_flight = in_flight
+        self._budget = budget
+        self._timeout = timeout
+        self._batch = batch
+        self._key = key
+        self._kind: JobKind | None = None
+        self._feeding: asyncio.Task[None] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sent_before = poller.requests
+        self._slot = asyncio.Event()  # set when a job has ended
+        self._out_of_credits: OutOfCreditsError | None = None
+        self._fed = False
+        self.waits: dict[Any, Any] = {}
+        self.total: int | None = len(items) if isinstance(items, Sized) else None
+        self.begun = 0
+        self.running = 0
+        self.counts = {"succeeded": 0, "failed": 0, "unknown": 0}
+        self.launched: list[Job[R]] = []
+        self.outcomes: deque[tuple[int, Outcome[I, R]]] = deque()
+        self.failure: BaseException | None = None
+        self.arrived = asyncio.Event()
+        self.changed = asyncio.Event()
+
+    @property
+    def finished(self) -> bool:
+        """True if no further outcome will come."""
+        return self.failure is not None or (self._fed and not self.running)
+
+    def begin(self) -> None:
+        """Begin to launch."""
+        if self._feeding is None:
+            self.loop = asyncio.get_running_loop()
+            self._feeding = asyncio.create_task(self._feed())
+
+    async def stop(self) -> None:
+        """Launch no more, and wait for no job; launches that were sent are kept by the state."""
+        self.abandon()
+        await asyncio.gather(*self._tasks, *([self._feeding] if self._feeding else []), return_exceptions=True)
+
+    def abandon(self) -> None:
+        """Launch no more, and wait for no job."""
+        self._poller.waiting.pop(self, None)
+        for task in (*self._tasks, *([self._feeding] if self._feeding else [])):
+            task.cancel()
+        for wait in self.waits.values():
+            wait.close()
+        self.waits.clear()
+        self._fed, self.running = True, 0
+        self._tell()
+
+    def progress(self) -> Progress:
+        """Return how far the run is."""
+        held = self._held()
+        left = None if self._kind is None else self._poller.seconds_left(self._kind, held, self._in_flight)
+        return Progress(
+            total=self.total,
+            running=self.running,
+            **self.counts,
+            credits=self._budget.spent,
+            requests=self._poller.requests - self._sent_before,
+            seconds_left=0.0 if self.finished else left,
+        )
+
+    def _held(self) -> int:
+        return 0 if self.total is None else self.total - self.begun
+
+    async def _feed(self) -> None:
+        try:
+            number = 0
+            async for item in _each(self._items):
+                reserved = 0.0 if self._out_of_credits else await self._admit()
+                self.begun, self.running = self.begun + 1, self.running + 1
+                if self._out_of_credits:
+                    self._end(number, Failed(item, None, copy.copy(self._out_of_credits)))
+                else:
+                    task = asyncio.create_task(self._one(number, item, reserved))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                number += 1
+            self._fed = True
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # of the items
+            self._fail(error)
+        finally:
+            self._poller.waiting.pop(self, None)
+            self._tell()
+
+    async def _admit(self) -> float:
+        """Wait until another job may be launched, and return the requests that are set aside for its life."""
+        while self._in_flight is not None and self.running >= self._in_flight:
+            self._slot.clear()
+            await self._slot.wait()
+        self._poller.waiting[self] = (self._kind, max(1, self._held()))
+        return await self._poller.room(self._kind)
+
+    async def _one(self, number: int, item: I, reserved: float) -> None:
+        try:
+            job = await self._launch_one(item)
+        except CMSError as error:
+            if isinstance(error, OutOfCreditsError):
+                self._out_of_credits = error
+            if isinstance(error, ClientClosedError):
+                self._fail(error)
+            self._end(number, Failed(item, None, error))
+            return
+        except asyncio.CancelledError:
+            self.running -= 1
+            raise
+        except BaseException as error:
+            self._fail(error)
+            return
+        finally:
+            self._poller.admitted -= reserved
+            self._poller.changed()
+        self._kind = job.kind
+        self.launched.append(job)
+        self.follow(number, item, job)
+
+    async def _launch_one(self, item: I) -> Job[R]:
+        current = Item(self._budget, self._batch, self._key(item) if self._batch else "")
+        CURRENT_ITEM.set(current)
+        answer = self._launch(item)
+        job = await answer if inspect.isawaitable(answer) and not isinstance(answer, Job) else answer
+        if not isinstance(job, Job):
+            raise TypeError(f"launch must return the job that it launches for {item!r}, got {type(job).__name__}")
+        return job
+
+    def follow(self, number: int, item: I, job: Job[R]) -> None:
+        """Wait for a job, and keep its outcome."""
+        wait = self.waits[number] = job.begin_wait(self._timeout, since_launch=True)
+
+        def ended(future: asyncio.Future[None]) -> None:
+            if self.waits.pop(number, None) is None:
+                return  # the run was stopped
+            wait.close()
+            error = future.exception()
+            if error is None:
+                error = job.exception()
+            if error is None:
+                self._end(number, Succeeded(item, job, job.result()))
+            elif isinstance(error, CMSError):
+                self._end(number, Failed(item, job, error))
+            else:
+                self._fail(error)
+
+        wait.ended.add_done_callback(ended)
+
+    def _end(self, number: int, outcome: Outcome[I, R]) -> None:
+        self.running -= 1
+        self.keep(number, outcome)
+        self._slot.set()
+
+    def keep(self, number: int, outcome: Outcome[I, R]) -> None:
+        """Keep an outcome until it is asked for."""
+        unknown = isinstance(outcome.error, LaunchUnknownError)
+        self.counts["succeeded" if outcome.ok else "unknown" if unknown else "failed"] += 1
+        self.outcomes.append((number, outcome))
+        self._tell()
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is None:
+            self.failure = error
+        if self._feeding is not None:
+            self._feeding.cancel()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.arrived.set()
+        self.changed.set()
+
+
+class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
+    """Outcomes of many jobs: ``async for`` as they come, or ``await`` for the list of all.
+
+    Nothing is launched before it is iterated or awaited. Use it as a context to be sure that leaving early stops the
+    launching; jobs that run go on at the service.
+    """
+
+    def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
+        self._run = run
+        self._ordered = ordered
+        self._errors = errors
+        self._given = 0
+        self._early: dict[int, Outcome[I, R]] = {}  # outcomes before their turn
+
+    def __del__(self) -> None:
+        loop = self._run.loop
+        if loop is not None and not loop.is_closed() and not self._run.finished:
+            loop.call_soon_threadsafe(self._run.abandon)
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is. Costs nothing."""
+        return self._run.progress()
+
+    @property
+    def launched(self) -> list[Job[R]]:
+        """The jobs that were launched or joined, in that order."""
+        return list(self._run.launched)
+
+    def follow(self) -> Follow:
+        """Return a stream of the progress, at most one a second, while something else iterates."""
+        return Follow(self._run.progress, self._run.changed, lambda: self._run.finished)
+
+    async def __anext__(self) -> Outcome[I, R]:
+        run = self._run
+        run.begin()
+        while True:
+            while run.outcomes:
+                number, outcome = run.outcomes.popleft()
+                self._early[number] = outcome
+            number = self._given if self._ordered else next(iter(self._early), -1)
+            if run.failure is not None:
+                await self.aclose()
+                raise run.failure
+            if number in self._early:
+                self._given += 1
+                return await self._give(self._early.pop(number))
+            if run.finished:
+                raise StopAsyncIteration
+            run.arrived.clear()
+            await run.arrived.wait()
+
+    async def _give(self, outcome: Outcome[I, R]) -> Outcome[I, R]:
+        if outcome.error is not None and self._errors == "raise":
+            await self.aclose()
+            raise outcome.error
+        return outcome
+
+    def __await__(self) -> Generator[Any, None, list[Outcome[I, R]]]:
+        return self._all().__await__()
+
+    async def _all(self) -> list[Outcome[I, R]]:
+        return [outcome async for outcome in self]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Launch no more, and wait for no job. Jobs that run go on at the service."""
+        if not self._run.finished:
+            await self._run.stop()
+
+
+def check_options(
+    launch: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None, *, ordered: bool
+) -> int | None:
+    """Check the arguments of ``map``, and return the number of jobs in flight; None for as many as the hour holds."""
+    if not callable(launch):
+        raise ArgumentError("launch", f"must be a function that launches a job, got {launch!r}")
+    check_word("errors", errors, ("collect", "raise"))
+    if max_credits is not None:
+        check_number("max_credits", max_credits, 0)
+    if not isinstance(ordered, bool):
+        raise ArgumentError("ordered", f"must be True or False, got {ordered!r}")
+    return None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
+
+
+def seconds_of(timeout: float | timedelta | None) -> float:
+    """Return a time limit in seconds; infinity for none."""
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        raise ArgumentError("timeout", f"must be a number of seconds above 0, or a timedelta, got {timeout!r}")
+    return math.inf if seconds is None else seconds
+
+
+async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

@@ -1,0 +1,65 @@
+"""How one item of a fan-out ended: with a result, or without one."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, NoReturn, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from cmsapi.jobs.job import Job
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+@frozen
+class Succeeded(Generic[I, R]):
+    """An item with a result.
+
+    Attributes:
+        item: The item.
+        job: Its job.
+        value: The result of the job.
+        earlier: True if an earlier run of the batch brought it.
+        ok: True.
+        error: None.
+    """
+
+    item: I
+    job: Job[R] | None
+    value: R
+    earlier: bool = False
+    ok: Literal[True] = field(default=True, init=False, repr=False, eq=False)
+    error: None = field(default=None, init=False, repr=False, eq=False)
+
+    def result(self) -> R:
+        """Return the result."""
+        return self.value
+
+
+@frozen
+class Failed(Generic[I, R]):
+    """An item without a result.
+
+    Attributes:
+        item: The item.
+        job: Its job; None if none was launched, or none is known.
+        error: Why there is no result.
+        earlier: True if an earlier run of the batch brought it.
+        ok: False.
+        value: None.
+    """
+
+    item: I
+    job: Job[R] | None
+    error: Exception
+    earlier: bool = False
+    ok: Literal[False] = field(default=False, init=False, repr=False, eq=False)
+    value: None = field(default=None, init=False, repr=False, eq=False)
+
+    def result(self) -> NoReturn:
+        """Raise the error."""
+        raise self.error
+
+
+Outcome: TypeAlias = Succeeded[I, R] | Failed[I, R]

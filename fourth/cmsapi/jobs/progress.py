@@ -1,0 +1,82 @@
+"""How far a fan-out or a batch is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from attrs import frozen
+
+_PACE = 1.0
+"""Seconds between two reports of progress, at least."""
+
+
+@frozen
+class Progress:
+    """How far a fan-out or a batch is.
+
+    Attributes:
+        total: Items; None while that is not known.
+        running: Items that are launched, or whose launch has begun.
+        succeeded: Items with a result.
+        failed: Items without a result: refused, failed, or waited for too long.
+        unknown: Items whose launch may or may not have been accepted.
+        credits: Credits that the launches have cost.
+        requests: Requests of the key since the fan-out began.
+        seconds_left: About how long it goes on; None until an end of such a job was seen.
+    """
+
+    total: int | None
+    running: int
+    succeeded: int
+    failed: int
+    unknown: int
+    credits: int
+    requests: int
+    seconds_left: float | None
+
+    @property
+    def done(self) -> int:
+        """Items that have an outcome."""
+        return self.succeeded + self.failed + self.unknown
+
+    def __str__(self) -> str:
+        parts = [f"{self.done} of {'?' if self.total is None else self.total}"]
+        for count, word in ((self.running, "running"), (self.failed, "failed"), (self.unknown, "unknown")):
+            if count:
+                parts.append(f"{count} {word}")
+        if self.credits:
+            parts.append(f"{self.credits} credits")
+        if self.seconds_left is not None:
+            parts.append(f"about {self.seconds_left:.0f} s left")
+        return ", ".join(parts)
+
+
+class Follow(AsyncIterator[Progress]):
+    """A stream of progress: each change, at most once a second, and the end. A cancelled ``anext`` loses nothing.
+
+    Args:
+        read: Returns the progress.
+        changed: An event that is set at each change.
+        finished: Returns True at the end.
+    """
+
+    def __init__(self, read: Callable[[], Progress], changed: asyncio.Event, finished: Callable[[], bool]) -> None:
+        self._read = read
+        self._changed = changed
+        self._finished = finished
+        self._next = -1.0  # loop time of the next report
+        self._last = False
+
+    async def __anext__(self) -> Progress:
+        if self._last:
+            raise StopAsyncIteration
+        if not self._finished():
+            await self._changed.wait()
+            pause = self._next - asyncio.get_running_loop().time()
+            if pause > 0 and not self._finished():
+                await asyncio.sleep(pause)
+        self._changed.clear()
+        self._next = asyncio.get_running_loop().time() + _PACE
+        self._last = self._finished()
+        return self._read()
