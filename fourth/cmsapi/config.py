@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     import aiohttp
 
 
+HOUR = 3600.0
+"""Seconds of the hourly window (specification 8)."""
+SECOND = 1.0
+"""Seconds of the burst window (specification 8)."""
+
+
 def _seconds(value: Any) -> Any:
     return value.total_seconds() if isinstance(value, timedelta) else value
 

@@ -23,13 +23,12 @@ from typing import Generic, TypeVar
 
 from attrs import define
 
+from cmsapi.config import HOUR
 from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
 from cmsapi.limits.limiter import Forecast
 
 J = TypeVar("J", bound=Hashable)
 
-HOUR = 3600.0
-"""Seconds of the hourly window (specification 8)."""
 _PRICE_RATIO = 1.25
 """Factor between two prices of a miss; the lowest is one second of lateness."""
 _PRICES = 50

@@ -19,15 +19,11 @@ from types import TracebackType
 
 from attrs import define, frozen
 
-from cmsapi.config import RateLimits
+from cmsapi.config import HOUR, SECOND, RateLimits
 from cmsapi.errors import RateLimitWaitError
 from cmsapi.limits.window import Window
 from cmsapi.observe.events import Event, RateLimitPaused
 
-_SECOND = 1.0
-"""Length of the burst window in seconds (specification 8)."""
-_HOUR = 3600.0
-"""Length of the hourly window in seconds (specification 8)."""
 _ROUNDING = 1.0
 """Seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down."""
 _RESERVE = 0.01
@@ -147,8 +143,8 @@ class Limiter:
 
     def __init__(self, limits: RateLimits) -> None:
         self.limits = limits
-        self._burst = Window(limits.per_second, _SECOND)
-        self._hour = Window(limits.per_hour, _HOUR)
+        self._burst = Window(limits.per_second, SECOND)
+        self._hour = Window(limits.per_hour, HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
         self._told = False  # whether an answer has told how the hour stands
         self._others = 0
@@ -189,7 +185,7 @@ class Limiter:
         free = hour.free(now)
         half = hour.free_at(free + max(1, (hour.limit - free) // 2), now)
         left = max(0, free - self._others - self._reserve)
-        return Forecast(left, lambda ahead: hour.returning(now, ahead), min(half - now, _HOUR))
+        return Forecast(left, lambda ahead: hour.returning(now, ahead), min(half - now, HOUR))
 
     def earliest(self, now: float, priority: Priority) -> float:
         """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""
@@ -288,11 +284,11 @@ class Limiter:
         taken = self._others + (self._reserve if priority is Priority.POLL else 0) + before + 1
         hour = self._hour.free_at(taken, now)
         if hour == math.inf:
-            hour = self._ask_at if self._others and self._ask_at < math.inf else now + _HOUR
-        return max(hour, self._paused_until, now + before // self._burst.limit * _SECOND)
+            hour = self._ask_at if self._others and self._ask_at < math.inf else now + HOUR
+        return max(hour, self._paused_until, now + before // self._burst.limit * SECOND)
 
     def _announce(self, permit: Permit, now: float, until: float, reason: str) -> None:
         # Waits for the burst window are ordinary, and each pause is announced once.
-        if until > max(self._announced, now + _SECOND):
+        if until > max(self._announced, now + SECOND):
             self._announced = until
             permit.emit(RateLimitPaused(until - now, reason))

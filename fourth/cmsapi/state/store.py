@@ -16,6 +16,11 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
+from cmsapi.errors import ConfigError
+
+SCHEMA = 1
+"""Version of what a state contains. New columns may be null; everything else needs a new version."""
+
 
 class JobStatus(StrEnum):
     """Where a launch and its job are.
@@ -158,7 +163,13 @@ class Store(Protocol):
 
 
 class SharedStore(Store, Protocol):
-    """A state that several processes share, and with it the limits of their key."""
+    """A state that several processes share, and with it the limits of their key.
+
+    Attributes:
+        scope: Digest of address and organization, for the launches; set before the first of them.
+    """
+
+    scope: str
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
@@ -171,8 +182,8 @@ class SharedStore(Store, Protocol):
         """
         ...
 
-    async def answered(self, request_id: str, *, departed: bool, pause: float) -> None:
-        """Account for the end of a request.
+    async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
+        """Account for the end of a request, and return the number of answered ones of the last hour.
 
         Args:
             request_id: Name of the request.
@@ -180,3 +191,36 @@ class SharedStore(Store, Protocol):
             pause: Seconds for which nobody may send.
         """
         ...
+
+
+def open_store(url: str, key: str) -> Store | SharedStore:
+    """Return the state at an address; it is opened by the first method.
+
+    Args:
+        url: ``memory:``, ``sqlite:///file``, ``postgresql://…`` or ``redis://…``.
+        key: Digest of address and key, for the limits.
+
+    Raises:
+        ConfigError: There is no such state, or its driver is not installed.
+    """
+    scheme, _, rest = url.partition(":")
+    if url == "memory:":
+        from cmsapi.state.memory import MemoryStore
+
+        return MemoryStore()
+    if scheme == "sqlite" and rest.startswith("///") and len(rest) > len("///"):
+        from cmsapi.state.sql import SqlStore
+        from cmsapi.state.sqlite import sqlite
+
+        return SqlStore(sqlite(rest.removeprefix("///")), key)
+    if scheme in ("postgresql", "postgres"):
+        from cmsapi.state.postgres import postgres
+        from cmsapi.state.sql import SqlStore
+
+        return SqlStore(postgres(url), key)
+    if scheme in ("redis", "rediss"):
+        from cmsapi.state.redis import RedisStore
+
+        return RedisStore(url, key)
+    shown = "memory:, sqlite:///file, postgresql://host/database or redis://host"
+    raise ConfigError(f"state must be {shown}, got the scheme {scheme!r}")

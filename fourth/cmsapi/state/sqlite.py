@@ -1,0 +1,36 @@
+"""SQLite: a file that the processes of one machine share."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cmsapi.state.sql import Dialect
+
+_PATIENCE = 30.0
+"""Seconds that a process waits for the lock of another one."""
+
+
+def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
+    """Return how a file is used.
+
+    Args:
+        path: The file; it is made if it is not there, and nobody else may read it.
+        clock: The clock that all processes share.
+    """
+
+    def connect() -> sqlite3.Connection:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def begin(connection: Any, lock: str) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+
+    return Dialect(str(Path(path)), connect, begin, lambda connection: clock(), "?", (sqlite3.Error, OSError))
