@@ -12,6 +12,7 @@ from attrs import evolve
 
 from cmsapi._version import __version__
 from cmsapi.config import (
+    MARGIN,
     Connect,
     LaunchPolicy,
     PollPolicy,
@@ -39,6 +40,7 @@ from cmsapi.resources.pages import Pages
 from cmsapi.resources.prompts import Prompts
 from cmsapi.resources.users import Users
 from cmsapi.resources.workspaces import Workspaces
+from cmsapi.state.store import check_state
 from cmsapi.transport.account import Account, join_account
 from cmsapi.transport.address import check_api_key, check_base_url, check_headers
 from cmsapi.transport.pipeline import Pipeline
@@ -61,6 +63,8 @@ class Client:
     Args:
         api_key: The key, beginning with ``sk_``; default ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
+        state: What keeps launches, and the limits that processes share: ``memory:``, ``sqlite:///file``,
+            ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
         limits: Limits of the key.
         retry: When requests are repeated.
         polling: When jobs are polled.
@@ -85,6 +89,7 @@ class Client:
         api_key: str | None = None,
         *,
         base_url: str | None = None,
+        state: str | None = None,
         limits: RateLimits | None = None,
         retry: RetryPolicy | None = None,
         polling: PollPolicy | None = None,
@@ -105,7 +110,8 @@ class Client:
         limits, timeouts = limits or RateLimits(), timeouts or Timeouts()
         log_to_stderr()
         connect = Connect(session, proxy, ssl, trust_env)
-        self._connection = _Connection(address, key, limits, transport, connect, timeouts.connect)
+        address_of_state = check_state(state)
+        self._connection = _Connection(address, key, limits, address_of_state, transport, connect, timeouts)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}
         pipeline = Pipeline(
             base_url=address,
@@ -268,15 +274,18 @@ class _Connection:
         address: str,
         key: str,
         limits: RateLimits,
+        state: str,
         transport: Transport | None,
         connect: Connect,
-        connect_timeout: float,
+        timeouts: Timeouts,
     ) -> None:
         self._limits = limits
         self._given = transport
         self._connect = connect
-        self._connect_timeout = connect_timeout
-        self._key = (address, hashlib.sha256(key.encode()).digest(), id(transport) if transport else None)
+        self._timeouts = timeouts
+        self._state = state
+        digest = hashlib.sha256(f"{address} {key}".encode()).hexdigest()[:32]
+        self._key = (digest, id(transport) if transport else None)
         self._account: Account | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
@@ -293,7 +302,8 @@ class _Connection:
         if self._loop is not None and not self._loop.is_closed():
             raise ClientClosedError("the client belongs to another event loop, which still runs; nothing was sent")
         self._loop = loop
-        self._account = join_account(self._key, self._connect, self._limits, self._make_transport)
+        seconds = self._timeouts.request + MARGIN
+        self._account = join_account(self._key, self._connect, self._limits, self._state, seconds, self._make_transport)
         return self._account
 
     @property
@@ -311,4 +321,4 @@ class _Connection:
             return self._given
         from cmsapi.transport.http import AiohttpTransport
 
-        return AiohttpTransport(self._connect, self._connect_timeout)
+        return AiohttpTransport(self._connect, self._timeouts.connect)

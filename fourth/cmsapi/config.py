@@ -20,6 +20,8 @@ HOUR = 3600.0
 """Seconds of the hourly window (specification 8)."""
 SECOND = 1.0
 """Seconds of the burst window (specification 8)."""
+MARGIN = 5.0
+"""Seconds beyond the time limit of a request after which it is certainly not under way."""
 
 
 def _seconds(value: Any) -> Any:

@@ -8,6 +8,7 @@ jobs, so that the first fan-out has a plan, and soon follows what was seen.
 from __future__ import annotations
 
 import bisect
+import json
 import math
 
 _FIRST_AGE = 2.0
@@ -59,6 +60,19 @@ class Durations:
             self.alive.append(self.alive[-1] * max(_HARDIEST, 1 - self._ended[step] / self._at_risk[step]))
             width = AGES[step + 1] - AGES[step]
             self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
+
+    def load(self, learned: str) -> None:
+        """Take over what another process has learned, unless it is of another version."""
+        at_risk, ended, ends = json.loads(learned)
+        if len(at_risk) == len(ended) == LAST:
+            self._at_risk, self._ended, self.ends = at_risk, ended, ends
+            self.refresh()
+
+    def dump(self) -> str:
+        """Return what was learned, for `load`."""
+        digits = 3
+        rounded = [[round(weight, digits) for weight in weights] for weights in (self._at_risk, self._ended)]
+        return json.dumps([*rounded, self.ends])
 
     def saw_running(self, since: float, age: float) -> None:
         """Account for a job that still ran at an age, and was last known to run at an earlier one."""

@@ -11,7 +11,7 @@ import copy
 import inspect
 import math
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sized
 from datetime import timedelta
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -73,6 +73,7 @@ class Run(Generic[I, R]):
         self.total: int | None = len(items) if isinstance(items, Sized) else None
         self.begun = 0
         self.running = 0
+        self.credits_before = 0  # of earlier runs of a batch
         self.counts = {"succeeded": 0, "failed": 0, "unknown": 0}
         self.launched: list[Job[R]] = []
         self.outcomes: deque[tuple[int, Outcome[I, R]]] = deque()
@@ -115,7 +116,7 @@ class Run(Generic[I, R]):
             total=self.total,
             running=self.running,
             **self.counts,
-            credits=self._budget.spent,
+            credits=self._budget.spent + self.credits_before,
             requests=self._poller.requests - self._sent_before,
             seconds_left=0.0 if self.finished else left,
         )
@@ -125,17 +126,13 @@ class Run(Generic[I, R]):
 
     async def _feed(self) -> None:
         try:
-            number = 0
-            async for item in _each(self._items):
+            async for number, item in self._to_launch():
                 reserved = 0.0 if self._out_of_credits else await self._admit()
                 self.begun, self.running = self.begun + 1, self.running + 1
                 if self._out_of_credits:
-                    self._end(number, Failed(item, None, copy.copy(self._out_of_credits)))
+                    self.end(number, Failed(item, None, copy.copy(self._out_of_credits)))
                 else:
-                    task = asyncio.create_task(self._one(number, item, reserved))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
-                number += 1
+                    self.start(self.one(number, item, reserved))
             self._fed = True
         except asyncio.CancelledError:
             raise
@@ -145,6 +142,19 @@ class Run(Generic[I, R]):
             self._poller.waiting.pop(self, None)
             self._tell()
 
+    async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
+        """Yield the items that have to be launched, with their numbers."""
+        number = 0
+        async for item in each(self._items):
+            yield number, item
+            number += 1
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in a task that ends with the run."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _admit(self) -> float:
         """Wait until another job may be launched, and return the requests that are set aside for its life."""
         while self._in_flight is not None and self.running >= self._in_flight:
@@ -153,7 +163,8 @@ class Run(Generic[I, R]):
         self._poller.waiting[self] = (self._kind, max(1, self._held()))
         return await self._poller.room(self._kind)
 
-    async def _one(self, number: int, item: I, reserved: float) -> None:
+    async def one(self, number: int, item: I, reserved: float) -> None:
+        """Launch the job of an item, for whose life requests are set aside."""
         try:
             job = await self._launch_one(item)
         except CMSError as error:
@@ -161,7 +172,7 @@ class Run(Generic[I, R]):
                 self._out_of_credits = error
             if isinstance(error, ClientClosedError):
                 self._fail(error)
-            self._end(number, Failed(item, None, error))
+            self.end(number, Failed(item, None, error))
             return
         except asyncio.CancelledError:
             self.running -= 1
@@ -197,24 +208,21 @@ class Run(Generic[I, R]):
             if error is None:
                 error = job.exception()
             if error is None:
-                self._end(number, Succeeded(item, job, job.result()))
+                self.end(number, Succeeded(item, job, job.result()))
             elif isinstance(error, CMSError):
-                self._end(number, Failed(item, job, error))
+                self.end(number, Failed(item, job, error))
             else:
                 self._fail(error)
 
         wait.ended.add_done_callback(ended)
 
-    def _end(self, number: int, outcome: Outcome[I, R]) -> None:
-        self.running -= 1
-        self.keep(number, outcome)
-        self._slot.set()
-
-    def keep(self, number: int, outcome: Outcome[I, R]) -> None:
+    def end(self, number: int, outcome: Outcome[I, R]) -> None:
         """Keep an outcome until it is asked for."""
+        self.running -= 1
         unknown = isinstance(outcome.error, LaunchUnknownError)
         self.counts["succeeded" if outcome.ok else "unknown" if unknown else "failed"] += 1
         self.outcomes.append((number, outcome))
+        self._slot.set()
         self._tell()
 
     def _fail(self, error: BaseException) -> None:
@@ -327,7 +335,8 @@ def seconds_of(timeout: float | timedelta | None) -> float:
     return math.inf if seconds is None else seconds
 
 
-async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
+async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
+    """Yield the items, of whichever kind of iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

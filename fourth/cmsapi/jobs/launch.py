@@ -36,7 +36,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from cmsapi.config import LaunchPolicy
+from cmsapi.config import MARGIN, LaunchPolicy
 from cmsapi.errors import (
     APIError,
     ArgumentError,
@@ -56,7 +56,7 @@ from cmsapi.errors import (
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind, Kind
 from cmsapi.jobs.poller import Poller
-from cmsapi.jobs.recovery import MARGIN, Recovery, service_time
+from cmsapi.jobs.recovery import Recovery, service_time
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import Tracked
@@ -147,6 +147,7 @@ class Pending:
         owner: What the client that launches and its copies have in common.
         callers: Those who wait.
         sent: True once it has the permission to be sent.
+        row_id: Its launch in the state.
         closed: True if the client was closed meanwhile.
         task: What carries it out.
     """
@@ -155,6 +156,7 @@ class Pending:
     owner: Any
     callers: int = 0
     sent: bool = False
+    row_id: str | None = None
     closed: bool = False
     task: asyncio.Task[Tracked] = field(init=False)
 
@@ -254,6 +256,7 @@ class Launcher:
 
     async def _run(self, order: Order, pending: Pending, poller: Poller, target: str) -> Tracked:
         try:
+            await poller.open(self.pipeline)
             while True:
                 row = await poller.store.find(order.kind.name, order.target) if order.kind.joins else None
                 if row is not None and row.settings != order.settings:
@@ -410,6 +413,7 @@ class _Attempts:
         store, order = self._poller.store, self._order
         if self._row is None:
             row = Row(order.kind.name, order.target, order.name, settings=order.settings, token=str(self._token))
+            self._pending.row_id = row.id
             if await store.insert(row, self._deadline, order.place):
                 raise _InTheWayError
             self._row = row

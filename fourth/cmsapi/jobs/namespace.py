@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
+from attrs import frozen
+
+from cmsapi.errors import ArgumentError, LaunchUnknownError
+from cmsapi.jobs.batch import Batch, BatchStatus, status_of
 from cmsapi.jobs.fan_out import FanOut, Run, check_options, seconds_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import Budget, Launcher
 from cmsapi.jobs.poller import Poller
-from cmsapi.wire.arguments import check_word, identifier
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.token import Token
+from cmsapi.state.store import JobStatus, Row, Store
+from cmsapi.wire.arguments import check_number, check_text, check_word, identifier
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -85,6 +93,138 @@ class Jobs:
     async def run(self, launch: Awaitable[Job[R]]) -> R:
         """Launch a job and return its result: ``await client.jobs.run(client.keywords.analyze(id))``."""
         return await (await launch)
+
+    async def plan(self, kind: JobKind | str, n: int) -> JobPlan:
+        """Return what a number of jobs would cost, and about how long they would take. Costs one request.
+
+        Args:
+            kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
+            n: Number of jobs.
+        """
+        check_word("kind", kind, JobKind)
+        check_number("n", n, 1)
+        poller, known = self._poller(), self._launcher.recovery.kinds[JobKind(kind)]
+        user = await poller.balance.read(self._pipeline)
+        return JobPlan(
+            kind=known.name,
+            jobs=n,
+            credits=n if known.credit else 0,
+            credits_left=known.balance(user),
+            requests=math.ceil(n * (poller.life(known.name) + 1)),
+            requests_left=self._pipeline.account().limiter.status().free,
+            seconds=poller.seconds_left(known.name, n, None),
+        )
+
+    def batch(self, name: str) -> Batch:
+        """Return a batch: a fan-out with a name, which goes on where an earlier run of it ended. Costs nothing.
+
+        Args:
+            name: Name of one piece of work, such as ``keywords-2026-11``. A new one begins with nothing.
+        """
+        return Batch(name, self._launcher.recovery)
+
+    async def batches(self) -> list[BatchStatus]:
+        """Return how far all batches of the state are. Costs no request."""
+        return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
+
+    def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
+        """Return the job of a token, also of another process. Costs nothing until it is awaited.
+
+        Args:
+            token: What `Job.token` gave.
+            kind: Its kind, to be sure.
+
+        Raises:
+            ArgumentError: It is no token, or of another kind.
+        """
+        known = Token.parse(check_text("token", token))
+        if kind is not None and known.kind != kind:
+            raise ArgumentError("token", f"is of kind {known.kind}, not {kind}")
+        poller = self._poller()
+        tracked = poller.track(self._launcher.recovery.kinds[known.kind], known.id, self._pipeline)
+        tracked.name, tracked.own, tracked.at = known.name, known.own, known.at
+        return Job(tracked, poller)
+
+    async def status(self, token: str) -> JobStatus:
+        """Return the status of the job of a token: of its launch in the state, else by one poll."""
+        known = Token.parse(check_text("token", token))
+        row = await (await self._store()).get(known.launch) if known.launch else None
+        if row is not None and row.status not in (JobStatus.RUNNING, JobStatus.REVIEW):
+            return row.status
+        return await self.attach(token).refresh()
+
+    async def reviews(self) -> list[GenerationReview]:
+        """Return the articles in review that the state knows, one request each; decided ones are left out."""
+        rows = await (await self._store()).rows([JobStatus.RUNNING, JobStatus.REVIEW])
+        jobs = [self._job(row) for row in rows if row.kind == JobKind.GENERATION]
+        for job in jobs:
+            await job.refresh()
+        found = [job.result() for job in jobs if job.status is JobStatus.REVIEW]
+        return [review for review in found if isinstance(review, GenerationReview)]
+
+    async def unknown(self) -> list[LaunchUnknownError]:
+        """Return the launches that may or may not have been accepted, as errors that say where to look."""
+        rows = await (await self._store()).rows([JobStatus.UNKNOWN])
+        return [
+            LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token) for row in rows
+        ]
+
+    async def resume(self) -> list[Job[Any]]:
+        """Return the jobs that run, or wait for a decision, by the state; launches of dead processes are settled first.
+
+        Await them, or pass them to `as_completed`. A launch that nobody can tell of is in `unknown` afterwards.
+        """
+        store, recovery = await self._store(), self._launcher.recovery
+        sending = await store.rows([JobStatus.SENDING])
+        mine = {pending.row_id for pending in self._poller().pending.values()}
+        settled = [recovery.join(row) for row in sending if row.id not in mine]
+        for outcome in await asyncio.gather(*settled, return_exceptions=True):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, LaunchUnknownError):
+                raise outcome
+        return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
+
+    async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
+        """Delete launches that ended or became unknown longer ago, with their items, and return their number.
+
+        Args:
+            older_than: Seconds since the launch, or a timedelta.
+        """
+        store, seconds = await self._store(), seconds_of(older_than)
+        ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
+        old = [row.id for row in ended if row.age > seconds]
+        await store.delete(*old)
+        return len(old)
+
+    def _job(self, row: Row) -> Job[Any]:
+        return Job(self._launcher.recovery.attach(row), self._poller())
+
+    async def _store(self) -> Store:
+        poller = self._poller()
+        await poller.open(self._pipeline)
+        return poller.store
+
+
+@frozen
+class JobPlan:
+    """What a number of jobs would cost.
+
+    Attributes:
+        kind: Their kind.
+        jobs: Their number.
+        credits: Credits that the launches cost.
+        credits_left: Credits that are left; None if the service does not say.
+        requests: Requests that they take, about.
+        requests_left: Requests that are left in this hour.
+        seconds: About how long they take; None until the end of such a job was seen.
+    """
+
+    kind: JobKind
+    jobs: int
+    credits: int
+    credits_left: int | None
+    requests: int
+    requests_left: int
+    seconds: float | None
 
 
 async def _itself(job: Job[R]) -> Job[R]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import math
 import zlib
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -37,7 +39,7 @@ from cmsapi.jobs.tracked import Tracked
 from cmsapi.limits.limiter import Forecast, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
 from cmsapi.observe.events import JobObserved, logger
-from cmsapi.state.store import JobStatus, Store
+from cmsapi.state.store import JobStatus, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
@@ -86,6 +88,7 @@ class Poller:
         self._changed = True  # whether something happened since the newest plan
         self._crowded = False  # whether that plan could not keep the advised intervals
         self._planned = -math.inf  # when it was made
+        self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
     def track(self, kind: Kind, id: str, pipeline: Pipeline, *, new: bool = False) -> Tracked:  # noqa: A002
@@ -100,6 +103,7 @@ class Poller:
         known = self._known.get((kind.name, id))
         if known is None or known.done or new:
             known = self._known[kind.name, id] = Tracked(kind, id, pipeline)
+        known.serve(pipeline)
         return known
 
     def watch(self, job: Tracked) -> None:
@@ -134,8 +138,9 @@ class Poller:
             held: Jobs that are not launched yet.
             in_flight: Jobs that run at the same time, at most.
         """
-        now = asyncio.get_running_loop().time()
-        return self._schedule.seconds_left(kind, now, self._forecast(), held, in_flight)
+        now, hour = asyncio.get_running_loop().time(), self._limiter.forecast()
+        hour.free = self._free_beside_others()
+        return self._schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def launched_alone(self) -> None:
         """Account for a launch that no fan-out made."""
@@ -148,7 +153,7 @@ class Poller:
 
     async def room(self, kind: JobKind | None) -> float:
         """Wait until the hour holds the whole life of another job, set it aside in `admitted`, and return it."""
-        while not self._schedule.may_launch(self.life(kind), self._forecast().free):
+        while not self._schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK):
@@ -162,10 +167,42 @@ class Poller:
         self._room.set()
         self._look_again()
 
+    def _free_beside_others(self) -> int:
+        """Return the requests that are free for launches, besides what open jobs of other processes need."""
+        hour = self._limiter.forecast()
+        others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
+        return int(hour.free - self.admitted - max(0.0, others - self._schedule.owed()))
+
+    async def open(self, pipeline: Pipeline) -> None:
+        """Find out whose launches the state keeps, if other processes share it. The first time costs one request."""
+        store = self.store
+        if not isinstance(store, SharedStore) or store.scope:
+            return
+        async with self._opening:
+            if store.scope:
+                return
+            user = await self.balance.read(pipeline)
+            organization = user.organization.id if user.organization else None
+            scope = f"{pipeline.base_url} {organization or user.id}"
+            store.scope = hashlib.sha256(scope.encode()).hexdigest()[:32]
+            for kind, learned in (await store.durations()).items():
+                self._schedule.models[kind].load(learned)
+
     def _forecast(self) -> Forecast:
         hour = self._limiter.forecast()
         hour.free = max(0, hour.free - math.ceil(self.admitted))
+        if hour.open_jobs is not None:
+            self._share(hour, hour.open_jobs)
         return hour
+
+    def _share(self, hour: Forecast, open_jobs: Mapping[str, int]) -> None:
+        """Leave other processes what their open jobs need, and their part of the rest."""
+        own = self._schedule.owed()
+        needed = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in open_jobs.items())
+        if needed > own:
+            share, returning = own / needed, hour.returning
+            hour.free = int(own + (hour.free - needed) * share) if hour.free > needed else int(hour.free * share)
+            hour.returning = lambda ahead: int(returning(ahead) * share)
 
     def _start(self, job: Tracked) -> asyncio.Task[BaseException | None]:
         task = self._polls[job] = asyncio.get_running_loop().create_task(self._poll(job))
@@ -295,6 +332,9 @@ class Poller:
                 row = await self.store.get(row.id) or row
                 await change(row, **changes)
             job.row = evolve(row, **changes)
+            model = self._schedule.models[job.kind.name]
+            if model.ends & (model.ends - 1) == 0:  # a power of two
+                await self.store.save_durations(job.kind.name, model.dump())
         except StateError as error:
             logger.warning("%s has ended, but the state does not know it: %s", job, error)
 

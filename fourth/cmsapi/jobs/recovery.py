@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import zlib
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from attrs import evolve, frozen
 
-from cmsapi.config import PollPolicy
+from cmsapi.config import MARGIN, PollPolicy
 from cmsapi.errors import (
     CMSError,
     DecodeError,
@@ -22,7 +23,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase
 from cmsapi.jobs.poller import Poller, poller_of
-from cmsapi.jobs.review import OnReview
+from cmsapi.jobs.review import GenerationReview, OnReview
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import Tracked
 from cmsapi.limits.limiter import Priority
@@ -30,9 +31,8 @@ from cmsapi.messages import Response
 from cmsapi.observe.events import logger
 from cmsapi.state.store import JobStatus, Row
 from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.converter import parse
 
-MARGIN = 5.0
-"""Seconds of a deadline beyond the time limit of a request, after which none is under way."""
 _LOOK = 1.0
 """Seconds between two looks at a launch of another process."""
 
@@ -73,6 +73,14 @@ class Recovery:
         tracked.launched = min(tracked.launched, asyncio.get_running_loop().time() - row.age)
         tracked.on_review = tracked.on_review or on_review
         return tracked
+
+    def result(self, row: Row) -> Any:
+        """Return the result that the state keeps of a launch."""
+        token, kind = Token.parse(row.token or ""), self.kinds[JobKind(row.kind)]
+        value = kind.unpack(parse(zlib.decompress(row.result or b"")))
+        if kind.name is JobKind.GENERATION:
+            value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
+        return value
 
     async def _settle(self, row: Row) -> Tracked | None:
         """Wait for a launch of another process, and settle it once its deadline is over."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import zlib
 from collections.abc import Awaitable, Callable
 from types import NoneType
 from typing import Literal, TypeAlias
@@ -18,6 +19,7 @@ from cmsapi.errors import ArgumentError, CMSError, ConflictError, OutcomeUnknown
 from cmsapi.models import Content, Generation
 from cmsapi.state.store import JobStatus, Row, Store
 from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.converter import dump, to_dict
 
 Choice: TypeAlias = Literal["confirm", "cancel"]
 OnReview: TypeAlias = Choice | Callable[["GenerationReview"], Choice | Awaitable[Choice | None] | None]
@@ -109,7 +111,9 @@ class GenerationReview:
             else:
                 self.decision = choice
             if self._row is not None:
-                await self._store.finish(self._row, status=JobStatus.SUCCEEDED, decision=self.decision)
+                packed = zlib.compress(dump(to_dict(self.generation)))
+                changes = {"status": JobStatus.SUCCEEDED, "decision": self.decision, "result": packed}
+                await self._store.finish(self._row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:
         """Return True if the generation shows a decision."""

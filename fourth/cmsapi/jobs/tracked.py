@@ -25,7 +25,6 @@ class Tracked:
     Attributes:
         kind: Its kind.
         id: Identifier that it is polled by.
-        pipeline: The calls of the client that asked first.
         name: What was launched, for people.
         own: Identifier that the service gave the job, if its kind has one.
         at: Time of the launch by the service's clock.
@@ -59,7 +58,7 @@ class Tracked:
         "on_review",
         "own",
         "phase",
-        "pipeline",
+        "pipelines",
         "places",
         "polled",
         "reason",
@@ -76,7 +75,7 @@ class Tracked:
     def __init__(self, kind: Kind, id: str, pipeline: Pipeline) -> None:  # noqa: A002  the word of the service
         self.kind: Kind = kind
         self.id: str = id
-        self.pipeline: Pipeline = pipeline
+        self.pipelines: tuple[Pipeline, ...] = (pipeline,)  # of the clients that have asked for it
         self.name: str = id
         self.own: str | None = None
         self.at: datetime | None = None
@@ -103,6 +102,16 @@ class Tracked:
     def done(self) -> bool:
         """True if the job has succeeded or failed, or its article waits for a decision."""
         return self.phase in (Phase.SUCCEEDED, Phase.FAILED, Phase.REVIEW)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Calls of the first of its clients that is open."""
+        return next((each for each in self.pipelines if each.open), self.pipelines[-1])
+
+    def serve(self, pipeline: Pipeline) -> None:
+        """Poll the job for one more client, as long as any of its clients is open."""
+        if pipeline not in self.pipelines:
+            self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
     @property
     def token(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from types import TracebackType
 
@@ -84,11 +84,13 @@ class Forecast:
         free: Requests that polls may use now.
         returning: How many more are free within a number of seconds.
         half_back: Seconds until half of the used requests are free again.
+        open_jobs: Open jobs of all processes that share the limits, by kind; None if no other process does.
     """
 
     free: int
     returning: Callable[[float], int]
     half_back: float
+    open_jobs: Mapping[str, int] | None = None
 
 
 @define
@@ -123,7 +125,7 @@ class Permit:
     async def __aenter__(self) -> Permit:
         limiter, loop = self.limiter, asyncio.get_running_loop()
         now = loop.time()
-        if limiter.waiters or limiter.earliest(now, self.priority) > now:
+        if limiter.queues or limiter.waiters or limiter.earliest(now, self.priority) > now:
             self.number = await limiter.wait(self, now)
             self.began = loop.time()
             self.waited = self.began - now
@@ -139,7 +141,16 @@ class Permit:
 
 
 class Limiter:
-    """Both limits of one key in one event loop."""
+    """Both limits of one key in one event loop.
+
+    Attributes:
+        limits: The limits.
+        queues: True if every request waits for its turn, as with a state that other processes share.
+        waiters: Requests that wait, as a heap: the first one goes first.
+        sent: Requests until now.
+    """
+
+    queues = False
 
     def __init__(self, limits: RateLimits) -> None:
         self.limits = limits
@@ -202,6 +213,9 @@ class Limiter:
         may_ask = self._others and self._hour.free(now) > 0 and not self._hour.in_flight
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
+    async def aclose(self) -> None:
+        """Do nothing: nothing of a limiter outlives its requests."""
+
     def take(self) -> int:
         """Take both tokens for one request, and return its number."""
         self.sent += 1
@@ -227,7 +241,7 @@ class Limiter:
                 return await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
-                permit.departed = False
+                permit.departed, permit.number = False, waiter.result()
                 self.release(permit)
             if isinstance(error, TimeoutError):
                 problem = f"the limits held this request back for max_wait={max_wait:g} s; nothing was sent"

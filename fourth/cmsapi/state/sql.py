@@ -7,7 +7,7 @@ lock of its scope from its beginning, so that what it reads cannot change before
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -69,7 +69,7 @@ class _Transaction:
     now: float
     marker: str
 
-    def run(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+    def run(self, statement: str, *values: Any) -> list[Any]:
         cursor = self.connection.execute(statement.replace("?", self.marker), values)
         return list(cursor.fetchall()) if cursor.description else []
 
@@ -105,9 +105,8 @@ class SqlStore:
                 values = [row.id, row.kind, row.target, row.name, row.status, row.attempt, row.settings, row.token]
                 values += [row.result, row.error, row.decision, transaction.now, transaction.now + deadline]
                 marks = ", ".join("?" * (len(values) + 1))
-                transaction.run(
-                    f"INSERT INTO cmsapi_launches ({_COLUMNS}, scope) VALUES ({marks})", *values, self.scope
-                )
+                statement = f"INSERT INTO cmsapi_launches ({_COLUMNS}, scope) VALUES ({marks})"  # noqa: S608  constants
+                transaction.run(statement, *values, self.scope)
                 if item is not None:
                     self._add_item(transaction, *item, row.id)
             return there
@@ -336,5 +335,5 @@ class SqlStore:
     def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(self._dialect.errors):
+            with contextlib.suppress(*self._dialect.errors):
                 connection.close()

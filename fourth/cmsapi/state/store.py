@@ -9,10 +9,11 @@ Times are seconds of the store's own clock, which all processes share, and are o
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -162,6 +163,7 @@ class Store(Protocol):
         ...
 
 
+@runtime_checkable
 class SharedStore(Store, Protocol):
     """A state that several processes share, and with it the limits of their key.
 
@@ -224,3 +226,14 @@ def open_store(url: str, key: str) -> Store | SharedStore:
         return RedisStore(url, key)
     shown = "memory:, sqlite:///file, postgresql://host/database or redis://host"
     raise ConfigError(f"state must be {shown}, got the scheme {scheme!r}")
+
+
+def check_state(url: str | None) -> str:
+    """Return the address of the state; default ``CMSAPI_STATE``, else ``memory:``.
+
+    Raises:
+        ConfigError: There is no such state, or its driver is not installed.
+    """
+    url = url or os.environ.get("CMSAPI_STATE") or "memory:"
+    open_store(url, "")
+    return url

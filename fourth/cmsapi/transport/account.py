@@ -11,12 +11,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cmsapi.config import RateLimits
+from cmsapi.config import Connect, RateLimits
 from cmsapi.errors import ConfigError
 from cmsapi.limits.limiter import Limiter
+from cmsapi.limits.shared import SharedLimiter
 from cmsapi.messages import Transport
-from cmsapi.state.memory import MemoryStore
-from cmsapi.state.store import Store
+from cmsapi.state.store import SharedStore, Store, open_store
 
 
 class Account:
@@ -46,29 +46,49 @@ class Account:
     async def leave(self, *, close: bool) -> None:
         """Count one client less; the last one closes connections that are cmsapi's. The count of requests stays."""
         self._clients -= 1
-        if self._clients == 0 and close:
-            await self.transport.aclose()
+        if self._clients == 0:
+            if close:
+                await self.transport.aclose()
+            await self.limiter.aclose()
+            await self.store.aclose()
 
 
-_ACCOUNTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Hashable, Hashable], Account]] = WeakKeyDictionary()
+_ACCOUNTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Hashable, ...], Account]] = WeakKeyDictionary()
 
 
 def join_account(
-    key: Hashable, connect: Hashable, limits: RateLimits, make_transport: Callable[[], Transport]
+    key: tuple[Hashable, ...],
+    connect: Connect,
+    limits: RateLimits,
+    state: str,
+    seconds: float,
+    make_transport: Callable[[], Transport],
 ) -> Account:
-    """Return the account of the running event loop for a key and a way to connect, joined.
+    """Return the account of the running event loop for a key, a state and a way to connect, joined.
 
-    Accounts of one key share the limiter, however they connect.
+    Accounts of one key and state share both, however they connect.
+
+    Args:
+        key: What tells keys apart; the first part is text.
+        connect: How connections are made.
+        limits: Limits of the key.
+        state: Address of the state.
+        seconds: How long a request may be under way.
+        make_transport: Makes the connections.
 
     Raises:
         ConfigError: Another client of the same key keeps other limits.
     """
     accounts = _ACCOUNTS.setdefault(asyncio.get_running_loop(), {})
-    account = accounts.get((key, connect))
+    account = accounts.get((key, state, connect))
     if account is None:
-        limiters = (each.limiter for (other, _), each in accounts.items() if other == key)
-        limiter = next(limiters, None) or Limiter(limits)
-        account = accounts[key, connect] = Account(limiter, MemoryStore(), make_transport)
+        related = next((each for name, each in accounts.items() if name[:2] == (key, state)), None)
+        if related is not None:
+            limiter, store = related.limiter, related.store
+        else:
+            store = open_store(state, str(key[0]))
+            limiter = SharedLimiter(limits, store, seconds) if isinstance(store, SharedStore) else Limiter(limits)
+        account = accounts[key, state, connect] = Account(limiter, store, make_transport)
     kept = account.limiter.limits
     if (kept.per_second, kept.per_hour) != (limits.per_second, limits.per_hour):
         raise ConfigError(f"limits differ from {kept}, which another client of the same key keeps")

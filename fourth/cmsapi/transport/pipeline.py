@@ -21,6 +21,7 @@ from attrs import field, frozen
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
+    ClientClosedError,
     CMSError,
     DeadlineError,
     DecodeError,
@@ -66,6 +67,15 @@ class Pipeline:
     max_wait: float | None
     emit: Emitter
     account: Callable[[], Account]
+
+    @property
+    def open(self) -> bool:
+        """True if the client is open."""
+        try:
+            self.account()
+        except ClientClosedError:
+            return False
+        return True
 
     async def call(
         self,

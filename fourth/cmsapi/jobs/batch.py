@@ -1,0 +1,264 @@
+"""Batches: fan-outs with a name, which the state keeps. A run again launches only what has no launch yet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from datetime import timedelta
+from typing import Any, Literal, Self, TypeVar
+
+from attrs import frozen
+
+from cmsapi.errors import ArgumentError, CMSError, JobFailedError, LaunchUnknownError
+from cmsapi.jobs.fan_out import FanOut, Run, check_options, each, seconds_of
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.launch import Budget
+from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
+from cmsapi.jobs.progress import Progress
+from cmsapi.jobs.recovery import Recovery
+from cmsapi.jobs.review import GenerationReview, OnReview
+from cmsapi.state.store import JobStatus, Row
+from cmsapi.wire.arguments import check_text
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+@frozen
+class BatchStatus:
+    """How many items of a batch are where, in all its runs and processes.
+
+    Attributes:
+        name: Name of the batch.
+        running: Items that are being launched, or run.
+        review: Items whose article waits for a decision.
+        succeeded: Items with a result.
+        failed: Items whose job failed.
+        unknown: Items whose launch may or may not have been accepted.
+    """
+
+    name: str
+    running: int
+    review: int
+    succeeded: int
+    failed: int
+    unknown: int
+
+    @property
+    def total(self) -> int:
+        """Items that were ever launched."""
+        return self.running + self.review + self.succeeded + self.failed + self.unknown
+
+
+def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
+    """Return the status of a batch from the number of its items by status."""
+    running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
+    ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
+    return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))
+
+
+class Batch:
+    """One piece of work with a name, such as ``keywords-2026-11``. Its items and their outcomes outlive the program."""
+
+    def __init__(self, name: str, recovery: Recovery) -> None:
+        self.name: str = check_text("name", name)
+        self._recovery = recovery
+        self._rows: dict[str, Row] = {}
+        self._run: _BatchRun[Any, Any] | None = None
+        self._fan_out: FanOut[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Batch {self.name}>"
+
+    async def __aenter__(self) -> Self:
+        await self._read()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._fan_out is not None:
+            await self._fan_out.aclose()
+
+    def map(
+        self,
+        launch: Callable[[I], Awaitable[Job[R]]],
+        items: Iterable[I] | AsyncIterable[I],
+        *,
+        key: Callable[[I], str] = str,
+        in_flight: int | Literal["auto"] = "auto",
+        errors: Literal["collect", "raise"] = "collect",
+        max_credits: int | None = None,
+        timeout: float | timedelta | None = None,
+        ordered: bool = False,
+        on_review: OnReview | None = None,
+    ) -> FanOut[I, R]:
+        """Launch a job for each item without one, and return the outcomes of all, those of earlier runs first.
+
+        An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails with
+        `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
+
+        Args:
+            launch: Launches one job for an item and returns it.
+            items: The items.
+            key: Names an item; two items of one name are refused.
+            in_flight: Jobs that run at the same time, at most; ``"auto"`` for as many as the hour holds.
+            errors: ``"collect"`` hands out failed items as `Failed`; ``"raise"`` raises the first error.
+            max_credits: Credits that the launches of this run may cost.
+            timeout: Seconds from the launch of each job for which it is waited for.
+            ordered: True for outcomes in the order of the items.
+            on_review: What decides on articles of jobs that an earlier run has launched.
+
+        Raises:
+            ValueError: Two items have one name; by the iteration.
+        """
+        flying = check_options(launch, in_flight, errors, max_credits, ordered=ordered)
+        budget, seconds = Budget(max_credits), seconds_of(timeout)
+        run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, items, flying, budget, seconds, self.name, key)
+        run.recovery, run.on_review = self._recovery, on_review
+        self._run, self._fan_out = run, FanOut(run, ordered=ordered, errors=errors)
+        return self._fan_out
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run of `map` is, earlier outcomes included.
+
+        Raises:
+            ArgumentError: `map` was not called.
+        """
+        if self._run is None:
+            raise ArgumentError("batch", "has no run in this program: ask status()")
+        return self._run.progress()
+
+    async def status(self) -> BatchStatus:
+        """Return how far the batch is, in all processes. Costs no request."""
+        await self._recovery.poller.open(self._recovery.pipeline)
+        return status_of(self.name, (await self._recovery.poller.store.batches()).get(self.name, {}))
+
+    @property
+    def failed(self) -> list[str]:
+        """Names of the items whose job failed, as far as this program knows."""
+        return self._named(JobStatus.FAILED)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Names of the items whose launch may or may not have been accepted, as far as this program knows."""
+        return self._named(JobStatus.UNKNOWN)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Names of the items without an end, as far as this program knows: the next run launches or waits for them."""
+        return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
+
+    async def retry_failed(self) -> int:
+        """Have the next run launch failed items again, and return their number. Costs a credit each, by that run."""
+        return await self._drop(JobStatus.FAILED)
+
+    async def retry_unknown(self) -> int:
+        """Have the next run launch items again whose launch is unknown, and return their number. May pay twice."""
+        return await self._drop(JobStatus.UNKNOWN)
+
+    async def forget(self) -> int:
+        """Forget all items with their results, and return their number; jobs that run go on at the service."""
+        return await self._drop(*JobStatus)
+
+    async def _drop(self, *statuses: JobStatus) -> int:
+        await self._read()
+        names = [name for name, row in self._rows.items() if row.status in statuses]
+        await self._recovery.poller.store.drop_items(self.name, names)
+        for name in names:
+            del self._rows[name]
+        if self._run is not None:
+            self._run.statuses = {name: status for name, status in self._run.statuses.items() if name not in names}
+        return len(names)
+
+    async def _read(self) -> None:
+        poller = self._recovery.poller
+        await poller.open(self._recovery.pipeline)
+        self._rows = await poller.store.items(self.name)
+
+    def _named(self, *statuses: JobStatus) -> list[str]:
+        known = {name: row.status for name, row in self._rows.items()}
+        known |= self._run.statuses if self._run else {}
+        return [name for name, status in known.items() if status in statuses]
+
+
+class _BatchRun(Run[I, R]):
+    """A fan-out whose items may have launches already."""
+
+    recovery: Recovery
+    on_review: OnReview | None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.statuses: dict[str, JobStatus] = {}
+        self._names: dict[int, str] = {}
+
+    async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
+        poller = self._poller
+        await poller.open(self.recovery.pipeline)
+        items = [item async for item in each(self._items)]
+        names = [check_text("key", self._key(item)) for item in items]
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise ValueError(f"two items of the batch have the name {repeated[0]!r}: pass key= to tell them apart")
+        self.total, self._names = len(items), dict(enumerate(names))
+        self.statuses = dict.fromkeys(names, JobStatus.SENDING)
+        rows = await poller.store.items(str(self._batch))
+        launched = [number for number, name in enumerate(names) if name in rows]
+        for number in launched:
+            self._take_over(number, items[number], rows[names[number]])
+        for number, item in enumerate(items):
+            if names[number] not in rows:
+                yield number, item
+
+    def _take_over(self, number: int, item: I, row: Row) -> None:
+        """Bring what an earlier run has launched to its outcome."""
+        self.begun, self.running = self.begun + 1, self.running + 1
+        self.credits_before += self.recovery.kinds[JobKind(row.kind)].credit is not None
+        self._bring(number, item, row)
+
+    def _bring(self, number: int, item: I, row: Row) -> None:
+        if row.status is JobStatus.SENDING:
+            self.start(self._settle(number, item, row))
+            return
+        if row.status is JobStatus.UNKNOWN:
+            error = LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)
+            self.end(number, Failed(item, None, error, earlier=True))
+            return
+        job: Job[R] = Job(self.recovery.attach(row, self.on_review), self._poller)
+        if row.status is JobStatus.FAILED:
+            self.end(number, Failed(item, job, JobFailedError(str(row.error), token=row.token), earlier=True))
+        elif row.status is JobStatus.SUCCEEDED and row.result is not None:
+            self.end(number, Succeeded(item, job, self.recovery.result(row), earlier=True))
+        else:
+            self.follow(number, item, job)
+
+    async def _settle(self, number: int, item: I, row: Row) -> None:
+        """Find out what became of a launch whose process may have died."""
+        try:
+            tracked = await self.recovery.join(row, self.on_review)
+        except CMSError as error:
+            self.end(number, Failed(item, None, error, earlier=True))
+            return
+        there = None if tracked is not None else await self._poller.store.get(row.id)
+        if tracked is not None:
+            self.follow(number, item, Job(tracked, self._poller))
+        elif there is not None:
+            self._bring(number, item, there)
+        else:  # its process has found that it was not sent
+            await self.one(number, item, await self._poller.room(JobKind(row.kind)))
+
+    def end(self, number: int, outcome: Outcome[I, R]) -> None:
+        """Keep an outcome, and the status of its item."""
+        if outcome.ok:
+            status = JobStatus.REVIEW if _undecided(outcome.value) else JobStatus.SUCCEEDED
+        elif isinstance(outcome.error, LaunchUnknownError):
+            status = JobStatus.UNKNOWN
+        else:
+            status = JobStatus.FAILED if isinstance(outcome.error, JobFailedError) else JobStatus.RUNNING
+        self.statuses[self._names[number]] = status
+        super().end(number, outcome)
+
+
+def _undecided(value: Any) -> bool:
+    return isinstance(value, GenerationReview) and value.decision is None

@@ -1,0 +1,159 @@
+"""The limiter of processes that share a state: both windows are a table there, on the store's clock.
+
+Each process keeps its own order of requests, its pauses, and its own count, which is never more than that of all. What
+the local rules admit is then asked of the store, one request after the other. If the store does not answer, launches
+are refused, and other requests go on in a quarter of the hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+import secrets
+from collections.abc import Mapping
+
+from cmsapi.config import RateLimits
+from cmsapi.errors import StateError
+from cmsapi.limits.limiter import Forecast, Limiter, Permit, Priority
+from cmsapi.observe.events import logger
+from cmsapi.state.store import SharedStore
+
+_ALONE = 0.25
+"""Part of the hour that a process uses while the store does not answer."""
+
+
+class SharedLimiter(Limiter):
+    """Both limits of one key in several processes.
+
+    Args:
+        limits: The limits.
+        store: The state.
+        seconds: How long a request may be under way.
+    """
+
+    queues = True
+
+    def __init__(self, limits: RateLimits, store: SharedStore, seconds: float) -> None:
+        super().__init__(limits)
+        self._store = store
+        self._seconds = seconds
+        self._asking: asyncio.Task[None] | None = None
+        self._reports: set[asyncio.Task[None]] = set()
+        self._names: dict[int, str] = {}  # of requests that the store knows, by their numbers here
+        self._used = 0  # requests of all processes in the last hour, when the store was last asked
+        self._open_jobs: Mapping[str, int] = {}
+        self._refused = (Priority.CALL, -math.inf)  # the latest priority that had to wait, and until when
+        self._silent = False  # whether the store did not answer when it was last asked
+
+    def forecast(self) -> Forecast:
+        """Return what the hour holds for all processes; what comes back is taken to come as it does here."""
+        own = super().forecast()
+        now = asyncio.get_running_loop().time()
+        local = self._hour.limit - self._hour.free(now)
+        used = max(self._used, local)
+        own.free = max(0, own.free - (used - local))
+        more, returning = used / max(1, local), own.returning
+        own.returning = lambda ahead: int(returning(ahead) * more)
+        own.open_jobs = self._open_jobs
+        return own
+
+    def release(self, permit: Permit) -> None:
+        """Account for the end of a request, here at once and in the store as soon as it answers."""
+        super().release(permit)
+        if name := self._names.pop(permit.number, None):
+            task = asyncio.create_task(self._report(name, permit))
+            self._reports.add(task)
+            task.add_done_callback(self._reports.discard)
+
+    async def aclose(self) -> None:
+        """Wait until the store knows of all answers."""
+        await asyncio.gather(*self._reports, return_exceptions=True)
+
+    async def _report(self, name: str, permit: Permit) -> None:
+        try:
+            answered = await self._store.answered(name, departed=permit.departed, pause=permit.retry_after or 0.0)
+        except StateError as error:
+            logger.warning("the state does not know of an answer, and counts it for longer: %s", error)
+            return
+        if permit.rate is not None and permit.number == self._newest:
+            # What the local count took for others' is, as far as the store knows it, of our own processes.
+            self._others = max(0, self._hour.limit - permit.rate.remaining - answered)
+
+    def _grant(self, at: float = 0.0) -> None:
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(at))
+
+    async def _ask(self, at: float) -> None:
+        try:
+            await self._ask_for_all(at)
+        except Exception as error:  # those who wait must not be left without an end
+            for _, _, waiter, _ in self.waiters:
+                if not waiter.done():
+                    waiter.set_exception(error)
+            raise
+
+    async def _ask_for_all(self, at: float) -> None:
+        loop = asyncio.get_running_loop()
+        while (first := self._first()) is not None:
+            now = max(at, loop.time())
+            look = self.earliest(now, first.priority)
+            if look <= now:
+                look = await self._ask_store(first, now)
+            if look > now:
+                if look < math.inf:
+                    if self._timer is not None:
+                        self._timer.cancel()
+                    self._timer = loop.call_at(look, self._grant, look)
+                    self._announce(first, now, look, "the hour is used")
+                return
+
+    async def _ask_store(self, first: Permit, now: float) -> float:
+        """Ask the store for one request; return when to ask again, or the present if a request was granted."""
+        if first.priority >= self._refused[0] and now < self._refused[1]:
+            return self._refused[1]
+        reserve = self._reserve if first.priority is Priority.POLL else 0
+        limits, name = self.limits, secrets.token_hex(8)
+        most = limits.per_hour - reserve - self._others
+        if self._used >= most and now >= self._ask_at and not self._hour.in_flight:
+            most += self._others  # others' requests end unseen, so one request asks
+        try:
+            taken = await self._store.take(name, limits.per_second, max(1, most), self._seconds)
+        except StateError as error:
+            return self._without_store(error, now)
+        self._silent, self._used, self._open_jobs = False, taken.used, taken.open_jobs
+        if taken.wait:
+            self._refused = (first.priority, now + taken.wait)
+            return now + taken.wait
+        number = self._grant_first()
+        if number is None:  # everybody has gone meanwhile
+            await self._store.answered(name, departed=False, pause=0.0)
+        else:
+            self._names[number] = name
+        return now
+
+    def _without_store(self, error: StateError, now: float) -> float:
+        if not self._silent:
+            self._silent = True
+            logger.warning("requests go on in a quarter of the hour, launches are refused: %s", error)
+        for priority, _, waiter, _ in self.waiters:
+            if priority is Priority.LAUNCH and not waiter.done():
+                waiter.set_exception(StateError(f"{error}; nothing was launched, and no credit was spent"))
+        used = self._hour.limit - self._hour.free(now)
+        if used >= _ALONE * self._hour.limit:
+            return self._hour.free_at(self._hour.limit - int(_ALONE * self._hour.limit) + 1, now)
+        self._grant_first()
+        return now
+
+    def _first(self) -> Permit | None:
+        while self.waiters and self.waiters[0][2].done():
+            heapq.heappop(self.waiters)
+        return self.waiters[0][3] if self.waiters else None
+
+    def _grant_first(self) -> int | None:
+        if self._first() is None:
+            return None
+        _, _, waiter, _ = heapq.heappop(self.waiters)
+        number = self.take()
+        waiter.set_result(number)
+        return number
