@@ -125,7 +125,7 @@ class Client:
         )
         polling, launch = polling or PollPolicy(), launch or LaunchPolicy()
         recovery = Recovery(pipeline, kinds_of(polling.words), polling)
-        self._use(Launcher(recovery, launch, Budget(launch.max_credits)))
+        self._use(Launcher(pipeline, recovery, launch, Budget(launch.max_credits)))
 
     def _use(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -251,7 +251,7 @@ class Client:
         recovery = evolve(self._launcher.recovery, pipeline=pipeline)
         if polling is not None:
             recovery = evolve(recovery, polling=polling, kinds=kinds_of(polling.words))
-        launcher = evolve(self._launcher, recovery=recovery)
+        launcher = evolve(self._launcher, pipeline=pipeline, recovery=recovery)
         if launch is not None:
             launcher = evolve(launcher, policy=launch, budget=Budget(launch.max_credits))
         copy = object.__new__(type(self))

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 
 from cmsapi.errors import CMSError
-from cmsapi.jobs.kinds import JobKind, Kind
 from cmsapi.models import Credits, User
 from cmsapi.transport.pipeline import Pipeline
 
@@ -37,9 +36,9 @@ class Balance:
                 with contextlib.suppress(CMSError):
                     await self.read(pipeline)
 
-    def accepted(self, kind: Kind) -> None:
-        """Account for an answered launch."""
-        if kind.name is JobKind.SEARCH and self._expected is not None:
+    def accepted(self) -> None:
+        """Account for an answered search."""
+        if self._expected is not None:
             self._expected -= 1
 
     def forget(self) -> None:

@@ -10,14 +10,17 @@ Nothing is inferred from counts, orders or silence: what a document does not say
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from attrs import field, frozen
 
 from cmsapi.errors import DecodeError
+from cmsapi.messages import Response
 from cmsapi.models import (
     ContentIdea,
     ContentIdeas,
@@ -99,6 +102,16 @@ class LaunchContext:
     moved: bool = False
     own: str | None = None
     before: str | None = None
+
+
+def service_time(response: Response, then: float) -> datetime | None:
+    """Return what the service's clock showed at a loop time, as far as the ``Date`` of an answer tells."""
+    try:
+        date = parsedate_to_datetime(response.headers["date"])
+    except (KeyError, ValueError):
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return date - timedelta(seconds=asyncio.get_running_loop().time() - then)
 
 
 def phase_of(word: str | None, words: Mapping[str, str]) -> Phase | None:

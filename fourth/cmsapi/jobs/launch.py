@@ -54,12 +54,11 @@ from cmsapi.errors import (
     TransportError,
 )
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind, Kind
-from cmsapi.jobs.poller import Poller
-from cmsapi.jobs.recovery import Recovery, service_time
+from cmsapi.jobs.kinds import JobKind, Kind, service_time
+from cmsapi.jobs.poller import Poller, poller_of
+from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
-from cmsapi.jobs.token import Token
-from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Priority
 from cmsapi.observe.events import RetryScheduled
 from cmsapi.state.store import Row
@@ -165,14 +164,10 @@ class Pending:
 class Launcher:
     """Launch jobs for one client."""
 
+    pipeline: Pipeline
     recovery: Recovery
     policy: LaunchPolicy
     budget: Budget
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """Calls of the client."""
-        return self.recovery.pipeline
 
     async def launch(
         self,
@@ -202,7 +197,7 @@ class Launcher:
             known, target, name or target, ids, body, self._digest(body) if known.joins else None, on_review, item
         )
         self.pipeline.operations[known.launch].fill(ids)  # refuses identifiers before anything is sent
-        poller = self.recovery.poller
+        poller = poller_of(self.pipeline.account(), self.recovery.polling)
         joins = known.joins and self.policy.dedupe == "join"
         if not joins:
             order = evolve(order, target=f"{target}#{secrets.token_hex(6)}")
@@ -401,8 +396,9 @@ class _Attempts:
         identifier, own = order.kind.identify(self._token.id, answer)
         at = service_time(response, self._began)
         token = evolve(self._token, id=identifier, own=own, at=at, launch=self._known_row.id)
-        self._poller.balance.accepted(order.kind)
-        tracked = await self._recovery.accept(self._known_row, token, self._began, order.on_review)
+        if searches:
+            self._poller.balance.accepted()
+        tracked = await self._poller.adopt(self._known_row, order.kind, token, self._began, pipeline, order.on_review)
         tracked.places = (order.place,) if order.place else ()
         return tracked
 

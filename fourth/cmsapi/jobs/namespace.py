@@ -18,7 +18,7 @@ from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import Budget, Launcher
 from cmsapi.jobs.poller import Poller
 from cmsapi.jobs.review import GenerationReview
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import Token
 from cmsapi.state.store import JobStatus, Row, Store
 from cmsapi.wire.arguments import check_number, check_text, check_word, identifier
 

@@ -33,13 +33,13 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.balance import Balance
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase
-from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.review import GenerationReview, OnReview
 from cmsapi.jobs.schedule import Schedule
-from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Forecast, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
 from cmsapi.observe.events import JobObserved, logger
-from cmsapi.state.store import JobStatus, SharedStore, Store
+from cmsapi.state.store import JobStatus, Row, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
@@ -106,6 +106,33 @@ class Poller:
         known.serve(pipeline)
         return known
 
+    async def adopt(
+        self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
+    ) -> Tracked:
+        """Write down that the service has accepted a launch, and return its job.
+
+        Args:
+            row: The launch.
+            kind: Its kind.
+            token: What is known of the job.
+            began: Loop time of the launch.
+            pipeline: Calls of the client.
+            on_review: What decides on an article.
+        """
+        known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
+        try:
+            if not await self.store.update(row, **known):
+                # Another process took this one for dead. What is known now is more than what it could see.
+                row = await self.store.get(row.id) or row
+                await self.store.update(row, **known)
+        except StateError as error:
+            logger.warning("the %s of %s runs, but the state does not know it: %s", row.kind, row.name, error)
+        job = self.track(kind, token.id, pipeline, new=True)
+        job.row, job.name, job.own, job.at = evolve(row, **known), token.name, token.own, token.at
+        job.launched = job.polled = began
+        job.on_review = on_review
+        return job
+
     def watch(self, job: Tracked) -> None:
         """Poll a job for one more wait."""
         job.watchers += 1
@@ -144,7 +171,7 @@ class Poller:
 
     def launched_alone(self) -> None:
         """Account for a launch that no fan-out made."""
-        self._schedule.launched_alone(asyncio.get_running_loop().time())
+        self._schedule.arrivals.append(asyncio.get_running_loop().time())
 
     def life(self, kind: JobKind | None) -> float:
         """Return the requests that the whole life of a job takes; those of the longest if its kind is not known."""

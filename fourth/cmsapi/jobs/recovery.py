@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from attrs import evolve, frozen
@@ -18,16 +16,13 @@ from cmsapi.errors import (
     LaunchUnknownError,
     NotFoundError,
     ServerError,
-    StateError,
     TransportError,
 )
-from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase, service_time
 from cmsapi.jobs.poller import Poller, poller_of
 from cmsapi.jobs.review import GenerationReview, OnReview
-from cmsapi.jobs.token import Token
-from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Priority
-from cmsapi.messages import Response
 from cmsapi.observe.events import logger
 from cmsapi.state.store import JobStatus, Row
 from cmsapi.transport.pipeline import Pipeline
@@ -141,35 +136,5 @@ class Recovery:
         if not kind.shows(document, context):
             return None
         own = document.id if kind.name is JobKind.GENERATION else None
-        return await self.accept(row, evolve(token, own=own, at=at, launch=row.id), began, on_review)
-
-    async def accept(self, row: Row, token: Token, began: float, on_review: OnReview | None = None) -> Tracked:
-        """Write down that the service has accepted a launch, and return its job."""
-        accepted = evolve(row, status=JobStatus.RUNNING, token=str(token))
-        store = self.poller.store
-        try:
-            if not await store.update(row, status=accepted.status, token=accepted.token):
-                # Another process took this one for dead. What is known now is more than what it could see.
-                there = await self.poller.store.get(row.id)
-                if there is not None and await self.poller.store.update(
-                    there, status=accepted.status, token=accepted.token
-                ):
-                    accepted = evolve(accepted, attempt=there.attempt)
-        except StateError as error:
-            logger.error("the %s of %s runs, but the state does not know it: %s", row.kind, row.name, error)
-        kind = self.kinds[token.kind]
-        tracked = self.poller.track(kind, token.id, self.pipeline, new=True)
-        tracked.row, tracked.name, tracked.own, tracked.at = accepted, token.name, token.own, token.at
-        tracked.launched = tracked.polled = began
-        tracked.on_review = on_review
-        return tracked
-
-
-def service_time(response: Response, then: float) -> datetime | None:
-    """Return what the service's clock showed at a loop time, as far as the ``Date`` of an answer tells."""
-    try:
-        date = parsedate_to_datetime(response.headers["date"])
-    except (KeyError, ValueError):
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return date - timedelta(seconds=asyncio.get_running_loop().time() - then)
+        token = evolve(token, own=own, at=at, launch=row.id)
+        return await self.poller.adopt(row, kind, token, began, self.pipeline, on_review)

@@ -116,6 +116,9 @@ class Schedule(Generic[J]):
         results: Requests that a result takes, by kind; it may change.
         shortest: Seconds between two polls of a job, at least.
         longest: Seconds between two polls of a job as long as the hour holds them.
+
+    Attributes:
+        arrivals: Times of launches that no fan-out made; others may follow at the same rate.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
@@ -129,15 +132,11 @@ class Schedule(Generic[J]):
         self._early: set[J] = set()
         self._allowance = 0.0
         self._oldest = _YOUNGEST
-        self._arrivals: deque[float] = deque()
+        self.arrivals: deque[float] = deque()
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
         """Have a job polled that was launched and polled at some times, and last seen running at an age."""
         self.jobs[job] = Watched(kind, launched, seen, polled)
-
-    def launched_alone(self, now: float) -> None:
-        """Account for a launch by itself and not by a fan-out: others may follow at the same rate."""
-        self._arrivals.append(now)
 
     def running(self, job: J, now: float) -> None:
         """Account for a poll that found a job running."""
@@ -267,11 +266,11 @@ class Schedule(Generic[J]):
 
     def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
         """Reserve whole lives for items that wait, and for jobs that arrive one by one, as far as the hour reaches."""
-        while self._arrivals and self._arrivals[0] < now - HOUR:
-            self._arrivals.popleft()
+        while self.arrivals and self.arrivals[0] < now - HOUR:
+            self.arrivals.popleft()
         coming = {kind: float(items) for kind, items in waiting.items()}
-        if len(self._arrivals) > 2:
-            rate = len(self._arrivals) / max(60.0, now - self._arrivals[0])
+        if len(self.arrivals) > 2:
+            rate = len(self.arrivals) / max(60.0, now - self.arrivals[0])
             for watched in self.jobs.values():
                 more = rate * half_back / len(self.jobs)
                 coming[watched.kind] = coming.get(watched.kind, 0.0) + more

@@ -13,6 +13,7 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -74,7 +75,7 @@ class Row:
     decision: str | None = None
     age: float = 0.0
     remaining: float = 0.0
-    id: str = field(factory=lambda: secrets.token_hex(8))
+    id: str = field(factory=partial(secrets.token_hex, 8))
 
     @property
     def open(self) -> bool:
