@@ -26,7 +26,7 @@ _WEIGHT = 3.0
 _HARDIEST = 1e-3
 """Part of the jobs at a step that outlives it, at least: no age is certain to be the last one."""
 
-AGES = (0.0, *(_FIRST_AGE * _RATIO**step for step in range(_STEPS)))
+AGES = tuple(_FIRST_AGE * _RATIO**step if step >= 0 else 0.0 for step in range(-1, _STEPS))
 LAST = len(AGES) - 1
 
 

@@ -267,7 +267,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return list(self._run.launched)
 
     def follow(self) -> Follow:
-        """Return a stream of the progress, at most one a second, while something else iterates."""
+        """Return a stream of the progress, one for each change, while something else iterates."""
         return Follow(self._run.progress, self._run.changed, lambda: self._run.finished)
 
     async def __anext__(self) -> Outcome[I, R]:

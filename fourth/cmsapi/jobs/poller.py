@@ -51,8 +51,8 @@ _FIRST_PAUSE = 2.0
 """Seconds without polls after the first that failed."""
 _LONGEST_PAUSE = 60.0
 """Seconds without polls during an outage, at most."""
-_LOOK = 1.0
-"""Seconds until the schedule is looked at again while the hour is crowded."""
+LOOK = 1.0
+"""Seconds between two looks at a crowded hour, or at a launch of another process."""
 _LARGEST = 262_144
 """Bytes of a compressed result that the state keeps, at most; a larger one is read again."""
 
@@ -183,7 +183,7 @@ class Poller:
         while not self._schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK):
+                async with asyncio.timeout(LOOK):
                     await self._room.wait()
         life = self.life(kind)
         self.admitted += life
@@ -255,13 +255,13 @@ class Poller:
 
     def _poll_due(self, now: float) -> None:
         hour = self._forecast()
-        if (self._changed and not self._crowded) or (self._crowded and now >= self._planned + _LOOK):
+        if (self._changed and not self._crowded) or (self._crowded and now >= self._planned + LOOK):
             held = Counter[str]()
             for kind, count in self.waiting.values():
                 held[kind or JobKind.SEARCH] += count
             crowded = self._schedule.plan(now, hour, held)
             self._crowded, self._changed, self._planned = crowded, False, now
-        following = now + _LOOK if self._crowded else math.inf
+        following = now + LOOK if self._crowded else math.inf
         for job in [job for job in self._schedule.jobs if job not in self._polls]:
             due = max(self._schedule.due(job), self._quiet_until)
             if due > now:
@@ -271,7 +271,7 @@ class Poller:
                 if self._pause:  # after a failed poll the next one goes alone
                     self._quiet_until = math.inf
             else:
-                following = min(following, now + _LOOK)
+                following = min(following, now + LOOK)
         if following < math.inf:
             self._set_timer(following)
 

@@ -7,9 +7,6 @@ from collections.abc import AsyncIterator, Callable
 
 from attrs import frozen
 
-_PACE = 1.0
-"""Seconds between two reports of progress, at least."""
-
 
 @frozen
 class Progress:
@@ -53,7 +50,7 @@ class Progress:
 
 
 class Follow(AsyncIterator[Progress]):
-    """A stream of progress: each change, at most once a second, and the end. A cancelled ``anext`` loses nothing.
+    """A stream of progress: what it is after each change, and at the end. A cancelled ``anext`` loses nothing.
 
     Args:
         read: Returns the progress.
@@ -65,7 +62,6 @@ class Follow(AsyncIterator[Progress]):
         self._read = read
         self._changed = changed
         self._finished = finished
-        self._next = -1.0  # loop time of the next report
         self._last = False
 
     async def __anext__(self) -> Progress:
@@ -73,10 +69,6 @@ class Follow(AsyncIterator[Progress]):
             raise StopAsyncIteration
         if not self._finished():
             await self._changed.wait()
-            pause = self._next - asyncio.get_running_loop().time()
-            if pause > 0 and not self._finished():
-                await asyncio.sleep(pause)
         self._changed.clear()
-        self._next = asyncio.get_running_loop().time() + _PACE
         self._last = self._finished()
         return self._read()

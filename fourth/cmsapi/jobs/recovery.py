@@ -19,7 +19,7 @@ from cmsapi.errors import (
     TransportError,
 )
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase, service_time
-from cmsapi.jobs.poller import Poller, poller_of
+from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.review import GenerationReview, OnReview
 from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Priority
@@ -27,9 +27,6 @@ from cmsapi.observe.events import logger
 from cmsapi.state.store import JobStatus, Row
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import parse
-
-_LOOK = 1.0
-"""Seconds between two looks at a launch of another process."""
 
 
 @frozen
@@ -80,7 +77,7 @@ class Recovery:
     async def _settle(self, row: Row) -> Tracked | None:
         """Wait for a launch of another process, and settle it once its deadline is over."""
         while row.remaining > 0:
-            await asyncio.sleep(min(_LOOK, row.remaining))
+            await asyncio.sleep(min(LOOK, row.remaining))
             now = await self.poller.store.get(row.id)
             if now is None or now.status is not JobStatus.SENDING:
                 return None  # its process lives; what it has found is in the row

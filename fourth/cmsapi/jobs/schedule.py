@@ -228,7 +228,7 @@ class Schedule(Generic[J]):
         ahead = max(self.models[kind].quantile(_RETURNS, at) - AGES[at] for kind, at in seen)
         ahead = max(_PATIENCE, min(HOUR, ahead))
         count, spare, back = len(self.jobs), hour.free - self.owed(), _RETURNS * hour.returning(ahead)
-        reach = self._set_aside(now, spare - _MISSES * count, hour.half_back, waiting)
+        reach = self._set_aside(now, spare - _MISSES * count, hour.half_back(), waiting)
         spare -= self.reserve
         beyond = max(0.0, sum(waiting.values()) - sum(reach.values()))
         misses = max(0.0, spare + max(0.2 * back, back - 2 * beyond))
@@ -256,7 +256,7 @@ class Schedule(Generic[J]):
             return tried.setdefault(number, self._plans_at(number))
 
         self._plans = at_price(bisect.bisect_left(range(_PRICES - 1), True, key=lambda number: fits(at_price(number))))
-        self._poll_early(now, oldest, max(0.0, spare), hour.half_back)
+        self._poll_early(now, oldest, max(0.0, spare), hour.half_back())
         return True
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:

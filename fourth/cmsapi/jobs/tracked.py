@@ -153,6 +153,8 @@ class Tracked:
     @property
     def pipeline(self) -> Pipeline:
         """Calls of the first of its clients that is open."""
+        if len(self.pipelines) == 1:
+            return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:

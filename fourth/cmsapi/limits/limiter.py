@@ -83,13 +83,13 @@ class Forecast:
     Attributes:
         free: Requests that polls may use now.
         returning: How many more are free within a number of seconds.
-        half_back: Seconds until half of the used requests are free again.
+        half_back: Returns the seconds until half of the used requests are free again.
         open_jobs: Open jobs of all processes that share the limits, by kind; None if no other process does.
     """
 
     free: int
     returning: Callable[[float], int]
-    half_back: float
+    half_back: Callable[[], float]
     open_jobs: Mapping[str, int] | None = None
 
 
@@ -194,9 +194,12 @@ class Limiter:
         """Return what the hour holds, for whoever plans its requests."""
         now, hour = asyncio.get_running_loop().time(), self._hour
         free = hour.free(now)
-        half = hour.free_at(free + max(1, (hour.limit - free) // 2), now)
+
+        def half_back() -> float:
+            return min(hour.free_at(free + max(1, (hour.limit - free) // 2), now) - now, HOUR)
+
         left = max(0, free - self._others - self._reserve)
-        return Forecast(left, lambda ahead: hour.returning(now, ahead), min(half - now, HOUR))
+        return Forecast(left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
         """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""

@@ -21,7 +21,7 @@ from cmsapi.messages import Request, Response
 _MAX_HEADER = 65_536
 """Bytes of one header line that are read; aiohttp's 8,190 are fewer than some gateways send."""
 
-_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+_NOT_CONNECTED = aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError
 
 
 class AiohttpTransport:

@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from cmsapi.errors import ConfigError
 from cmsapi.wire.arguments import identifier
 
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 
 class Provenance(Enum):
