@@ -28,13 +28,12 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-import random
 import secrets
 from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from cmsapi.config import MARGIN, LaunchPolicy
 from cmsapi.errors import (
@@ -44,14 +43,11 @@ from cmsapi.errors import (
     CMSError,
     ConflictError,
     DeadlineError,
-    DecodeError,
     JobError,
     LaunchUnknownError,
     NotFoundError,
     NotSentError,
-    OutcomeUnknownError,
     OutOfCreditsError,
-    TransportError,
 )
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind, Kind, service_time
@@ -110,54 +106,12 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 """The item whose launching function runs, so that the function need not pass it on."""
 
 
-@frozen
-class Order:
-    """What is to be launched: operation, identifiers of its path, body, and what the job will be known by."""
-
-    kind: Kind
-    target: str
-    name: str
-    ids: tuple[str, ...]
-    body: Any
-    settings: str | None
-    on_review: OnReview | None
-    item: Item | None
-
-    @property
-    def place(self) -> tuple[str, str] | None:
-        """Batch and item that the launch belongs to."""
-        return (self.item.batch, self.item.key) if self.item and self.item.batch else None
-
-
 class _InTheWayError(Exception):
     """Raised when another process launches for the same target, or has taken over this launch."""
 
 
 class _SuspendedError(Exception):
     """Raised when the process stood still between the writing of the row and the sending."""
-
-
-@define(eq=False)
-class Pending:
-    """A launch that has no job yet, with all who wait for it.
-
-    Attributes:
-        settings: Digest of its settings.
-        owner: What the client that launches and its copies have in common.
-        callers: Those who wait.
-        sent: True once it has the permission to be sent.
-        row_id: Its launch in the state.
-        closed: True if the client was closed meanwhile.
-        task: What carries it out.
-    """
-
-    settings: str | None
-    owner: Any
-    callers: int = 0
-    sent: bool = False
-    row_id: str | None = None
-    closed: bool = False
-    task: asyncio.Task[Tracked] = field(init=False)
 
 
 @frozen
@@ -173,8 +127,8 @@ class Launcher:
         self,
         kind: JobKind,
         target: str,
-        *ids: str,
-        name: str = "",
+        *,
+        name: str | None = None,
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
@@ -182,9 +136,8 @@ class Launcher:
 
         Args:
             kind: Its kind.
-            target: What it works on.
-            ids: Identifiers in the path of the launch.
-            name: What is launched, for people.
+            target: Identifier in the path of the launch.
+            name: What is launched, for people; None for the target.
             body: JSON of the launch.
             on_review: What decides on an article.
         """
@@ -193,84 +146,48 @@ class Launcher:
             if item.used:
                 raise ArgumentError("launch", "must launch one job for each item; the second one was not sent")
             item.used = True
-        order = Order(
-            known, target, name or target, ids, body, self._digest(body) if known.joins else None, on_review, item
-        )
-        self.pipeline.operations[known.launch].fill(ids)  # refuses identifiers before anything is sent
+        self.pipeline.operations[known.launch].fill((target,))  # refuses identifiers before anything is sent
         poller = poller_of(self.pipeline.account(), self.recovery.polling)
-        joins = known.joins and self.policy.dedupe == "join"
-        if not joins:
-            order = evolve(order, target=f"{target}#{secrets.token_hex(6)}")
-        pending = poller.pending.get((kind, order.target))
-        if pending is None:
-            pending = poller.pending[kind, order.target] = Pending(order.settings, self.pipeline.account)
-            pending.task = asyncio.create_task(self._run(order, pending, poller, target))
-        elif pending.settings != order.settings:
-            raise JobError(f"another {kind} of {name or target} with other settings is under way; nothing was sent")
-        tracked = await self._wait(pending, order)
-        if order.place and tracked.row and order.place not in tracked.places:
-            await poller.store.add_item(*order.place, tracked.row.id)
-            tracked.places += (order.place,)
+        wanted = Launch(self, poller, known, target, name or target, body, on_review, item)
+        launch = poller.pending.setdefault(wanted.key, wanted)
+        if launch is wanted:
+            launch.task = asyncio.create_task(launch.run())
+        elif launch.settings != wanted.settings:
+            raise launch.other_settings(None)
+        job = await self._wait(launch)
+        if wanted.place and job.row and wanted.place not in job.places:
+            await poller.store.add_item(*wanted.place, job.row.id)
+            job.places += (wanted.place,)
         if item is None:
             poller.launched_alone()
-        return Job(tracked, poller)
+        return Job(job, poller)
 
-    async def _wait(self, pending: Pending, order: Order) -> Tracked:
-        seconds = self.pipeline.timeouts.deadline
-        pending.callers += 1
-        deadline = asyncio.timeout(seconds)
+    async def _wait(self, launch: Launch) -> Tracked:
+        launch.callers += 1
+        deadline = asyncio.timeout(self.pipeline.timeouts.deadline)
         try:
             async with deadline:
-                return await asyncio.shield(pending.task)
+                return await asyncio.shield(launch.task)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            consequence = "it goes on, and jobs.watch finds it" if pending.sent else "nothing was sent"
-            problem = f"{order.kind.launch} of {order.name}: not launched in {seconds:g} s; {consequence}"
-            raise DeadlineError(problem, sent=pending.sent) from None
+            consequence = "it goes on, and jobs.watch finds it" if launch.sent else "nothing was sent"
+            seconds = self.pipeline.timeouts.deadline
+            raise DeadlineError(f"{launch}: not done in {seconds:g} s; {consequence}", sent=launch.sent) from None
         finally:
-            pending.callers -= 1
-            if not pending.callers and not pending.sent:
-                pending.task.cancel()
+            launch.callers -= 1
+            if not launch.callers and not launch.sent:
+                launch.task.cancel()
 
     async def aclose(self) -> None:
         """Wait for the launches that were sent, and refuse the others."""
         poller = self.pipeline.account().poller
-        mine = [each for each in (poller.pending.values() if poller else ()) if each.owner == self.pipeline.account]
-        for pending in mine:
-            if not pending.sent:
-                pending.closed = True
-                pending.task.cancel()
-        await asyncio.gather(*(pending.task for pending in mine), return_exceptions=True)
-
-    def _digest(self, body: Any) -> str | None:
-        if body is None:
-            return None
-        key = self.pipeline.headers["Authorization"].encode()  # instructions must not be guessed from their digest
-        return hmac.new(key, dump(body), hashlib.sha256).hexdigest()[:32]
-
-    async def _run(self, order: Order, pending: Pending, poller: Poller, target: str) -> Tracked:
-        try:
-            await poller.open(self.pipeline)
-            while True:
-                row = await poller.store.find(order.kind.name, order.target) if order.kind.joins else None
-                if row is not None and row.settings != order.settings:
-                    problem = f"another {row.kind} of {row.name} with other settings is under way; nothing was sent"
-                    raise JobError(problem, token=row.token)
-                joined = None if row is None else await self.recovery.join(row, order.on_review)
-                if joined is not None:
-                    return joined
-                if row is None:
-                    with contextlib.suppress(_InTheWayError):
-                        return await _Attempts(self, order, pending, poller, target).run()
-        except asyncio.CancelledError:
-            if pending.closed:
-                raise ClientClosedError(
-                    "the client was closed before the launch was sent; no credit was spent"
-                ) from None
-            raise
-        finally:
-            poller.pending.pop((order.kind.name, order.target), None)
+        mine = [each for each in (poller.pending.values() if poller else ()) if each.of(self.pipeline)]
+        for launch in mine:
+            if not launch.sent:
+                launch.closed = True
+                launch.task.cancel()
+        await asyncio.gather(*(launch.task for launch in mine), return_exceptions=True)
 
 
 class _Verdict(Enum):
@@ -302,39 +219,100 @@ def _verdict(failure: CMSError, *, doubtful: bool) -> _Verdict:
     return _Verdict.DOUBT
 
 
-class _Attempts:
-    """One launch with all its attempts."""
+class Launch:
+    """One launch and all who wait for it, from the wish to the job.
 
-    def __init__(self, launcher: Launcher, order: Order, pending: Pending, poller: Poller, id: str) -> None:  # noqa: A002
-        self._launcher = launcher
+    Attributes:
+        key: Kind and target, or a name of its own if it is never joined.
+        settings: Digest of its settings.
+        place: Batch and item that it belongs to.
+        callers: Those who wait.
+        sent: True while it may have been sent, so that it has to go on.
+        closed: True if the client was closed meanwhile.
+        row: Its row in the state.
+        task: What carries it out.
+    """
+
+    task: asyncio.Task[Tracked]
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        poller: Poller,
+        kind: Kind,
+        target: str,
+        name: str,
+        body: Any,
+        on_review: OnReview | None,
+        item: Item | None,
+    ) -> None:
+        joins = kind.joins and launcher.policy.dedupe == "join"
+        self.key = (kind.name, target if joins else f"{target} {secrets.token_hex(6)}")
+        self.settings = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
+        self.place = (item.batch, item.key) if item and item.batch else None
+        self.callers = 0
+        self.sent = False
+        self.closed = False
+        self.row: Row | None = None
         self._recovery = launcher.recovery
-        self._order = order
-        self._pending = pending
-        self._poller = poller
         self._pipeline = launcher.pipeline
+        self._poller = poller
+        self._kind = kind
+        self._body = body
+        self._on_review = on_review
+        self._token = Token(kind.name, target, name)
+        self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
-        self._token = Token(order.kind.name, id, order.name)
-        self._row: Row | None = None
         self._number = 0
         self._began = 0.0  # loop time at which the latest attempt left
-        self._doubtful = False
+        self._doubtful = False  # whether an attempt may have been carried out
         self._found: Tracked | None = None  # what the job's document has shown after a failure
         self._repeats_unknown = launcher.policy.on_unknown == "repeat"
 
+    def __str__(self) -> str:
+        return f"launch of the {self._kind.name} of {self._token.name}"
+
+    def of(self, pipeline: Pipeline) -> bool:
+        """Return True if a client, or a copy of it, launches."""
+        return self._pipeline.account == pipeline.account
+
+    def other_settings(self, token: str | None) -> JobError:
+        """Return the error of a launch with other settings."""
+        return JobError(f"{self}: another one with other settings is under way; nothing was sent", token=token)
+
     async def run(self) -> Tracked:
-        """Launch, and return the job."""
+        """Join the job that runs for the target, or launch one."""
+        try:
+            await self._poller.open(self._pipeline)
+            while True:
+                row = await self._poller.store.find(*self.key) if self._kind.joins else None
+                if row is None:
+                    with contextlib.suppress(_InTheWayError):
+                        return await self._launch()
+                elif row.settings != self.settings:
+                    raise self.other_settings(row.token)
+                elif job := await self._recovery.join(row, self._on_review):
+                    return job
+        except asyncio.CancelledError:
+            if self.closed:
+                raise ClientClosedError(f"{self}: the client was closed before it was sent; it cost nothing") from None
+            raise
+        finally:
+            del self._poller.pending[self.key]
+
+    async def _launch(self) -> Tracked:
         reserved: list[Budget] = []
         try:
-            if self._order.kind.credit is not None:
-                for budget in (self._launcher.budget, self._order.item and self._order.item.budget):
-                    if budget:
-                        budget.take()
-                        reserved.append(budget)
+            for budget in self._budgets:
+                budget.take()
+                reserved.append(budget)
             return await self._until_settled()
         except BaseException as error:
             if not isinstance(error, LaunchUnknownError):
                 for budget in reserved:
                     budget.spent -= 1
+            if not self.sent:
+                await self._delete()
             raise
 
     async def _until_settled(self) -> Tracked:
@@ -344,15 +322,17 @@ class _Attempts:
                 return await self._attempt()
             except _SuspendedError:
                 continue
-            except (APIError, NotSentError, OutcomeUnknownError, DecodeError) as error:
-                failure: CMSError = error
+            except CMSError as error:
+                if not self.sent:
+                    raise
+                failure = error
             verdict = _verdict(failure, doubtful=self._doubtful)
-            again = verdict in (_Verdict.REPEAT, _Verdict.FAILED) and await self._pause(failure)
             self._doubtful |= verdict in (_Verdict.FAILED, _Verdict.DOUBT)
+            self.sent = self._doubtful
+            again = verdict in (_Verdict.REPEAT, _Verdict.FAILED) and await self._pause(failure)
             if again and (verdict is _Verdict.REPEAT or await self._may_repeat()):
                 continue
             if not self._doubtful:
-                await self._delete()
                 raise await self._reason(failure)
             try:
                 return self._found or await self._settle(failure, verdict)
@@ -364,7 +344,7 @@ class _Attempts:
 
     async def _look_before(self) -> None:
         """Read what tells a new job from an earlier one, if its document does not."""
-        kind = self._order.kind
+        kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
         elif kind.name is JobKind.GENERATION:
@@ -373,59 +353,51 @@ class _Attempts:
                 self._token = evolve(self._token, before=newest.id)
 
     async def _attempt(self) -> Tracked:
-        pipeline, order = self._pipeline, self._order
+        pipeline, kind = self._pipeline, self._kind
         self._number += 1
-        operation, account = pipeline.operations[order.kind.launch], pipeline.account()
-        request = pipeline.build(operation, order.ids, None, order.body)
+        operation, account = pipeline.operations[kind.launch], pipeline.account()
+        request = pipeline.build(operation, (self._token.id,), None, self._body)
         permit = account.limiter.acquire(Priority.LAUNCH, pipeline.max_wait, pipeline.emit)
-        searches = order.kind.name is JobKind.SEARCH
+        searches = kind.name is JobKind.SEARCH
         self._poller.balance.in_flight += searches
         try:
             response = await pipeline.attempt(account.transport, request, permit, self._number, self._write_down)
-        except (_SuspendedError, TransportError):
-            raise
-        except BaseException:  # cancelled while it waited, or mistaken: nothing is under way
-            if not permit.departed and not self._doubtful:
-                await self._delete()
-            raise
         finally:
             self._poller.balance.in_flight -= searches
         if response.status >= 300:
             raise error_of(response, request, operation)
-        answer = read(response, order.kind.answer, order.kind.launch)
-        identifier, own = order.kind.identify(self._token.id, answer)
-        at = service_time(response, self._began)
-        token = evolve(self._token, id=identifier, own=own, at=at, launch=self._known_row.id)
+        identifier, own = kind.identify(self._token.id, read(response, kind.answer, kind.launch))
         if searches:
             self._poller.balance.accepted()
-        tracked = await self._poller.adopt(self._known_row, order.kind, token, self._began, pipeline, order.on_review)
-        tracked.places = (order.place,) if order.place else ()
-        return tracked
+        at, row = service_time(response, self._began), self._known_row
+        token = evolve(self._token, id=identifier, own=own, at=at, launch=row.id)
+        job = await self._poller.adopt(row, kind, token, self._began, pipeline, self._on_review)
+        job.places = (self.place,) if self.place else ()
+        return job
 
     async def _write_down(self) -> None:
         """Insert or update the row, right before the request leaves."""
-        loop = asyncio.get_running_loop()
-        self._pending.sent, self._began = True, loop.time()
-        store, order = self._poller.store, self._order
-        if self._row is None:
-            row = Row(order.kind.name, order.target, order.name, settings=order.settings, token=str(self._token))
-            self._pending.row_id = row.id
-            if await store.insert(row, self._deadline, order.place):
+        loop, store = asyncio.get_running_loop(), self._poller.store
+        if not self.callers:
+            raise asyncio.CancelledError  # the last caller has gone while nothing was under way
+        began = loop.time()
+        if self.row is None:
+            row = Row(*self.key, self._token.name, settings=self.settings, token=str(self._token))
+            if await store.insert(row, self._deadline, self.place):
                 raise _InTheWayError
-            self._row = row
         else:
-            if not await store.update(self._row, self._deadline, attempt=self._row.attempt + 1):
+            row = evolve(self.row, attempt=self.row.attempt + 1)
+            if not await store.update(self.row, self._deadline, attempt=row.attempt):
                 raise _InTheWayError
-            self._row = evolve(self._row, attempt=self._row.attempt + 1)
-        now = loop.time()
-        if now - self._began > self._deadline / 2:
+        self.row, self._began = row, loop.time()
+        if self._began - began > self._deadline / 2:
             raise _SuspendedError
-        self._began = now
+        self.sent = True
 
     @property
     def _known_row(self) -> Row:
-        assert self._row is not None  # noqa: S101  an attempt has been made
-        return self._row
+        assert self.row is not None  # noqa: S101  an attempt has been made
+        return self.row
 
     async def _pause(self, failure: CMSError) -> bool:
         """Wait before the next attempt; return False if there is none."""
@@ -433,37 +405,40 @@ class _Attempts:
         floor = (failure.retry_after or 0.0) if isinstance(failure, APIError) else 0.0
         if self._number >= retry.max_attempts or (retry.max_retry_after or floor) < floor:
             return False
-        delay = floor + min(retry.cap, retry.base * 2 ** (self._number - 1)) * random.uniform(0.5, 1)  # noqa: S311
-        self._pipeline.emit(RetryScheduled(self._order.kind.launch, self._number, delay, type(failure).__name__))
+        delay = retry.delay(self._number, floor)
+        self._pipeline.emit(RetryScheduled(self._kind.launch, self._number, delay, type(failure).__name__))
         await asyncio.sleep(delay)
         return True
 
     async def _may_repeat(self) -> bool:
         """Return True if nothing shows that the service has accepted a launch that it says has failed."""
-        if self._order.kind.name is JobKind.SEARCH:
+        if self._kind.name is JobKind.SEARCH:
             return await self._poller.balance.stands(self._pipeline)
-        row, on_review = self._known_row, self._order.on_review
-        self._found = await self._recovery.look(row, self._began, on_review)
+        self._found = await self._recovery.look(self._known_row, self._began, self._on_review)
         return self._found is None
 
     async def _settle(self, failure: CMSError, verdict: _Verdict) -> Tracked:
-        if self._order.kind.leaves_traces and verdict is _Verdict.DOUBT:
+        if self._kind.leaves_traces and verdict is _Verdict.DOUBT:
             await asyncio.sleep(self._began + self._deadline - asyncio.get_running_loop().time())
-        row, on_review = self._known_row, self._order.on_review
-        return await self._recovery.resolve(row, self._began, failure, on_review)
+        return await self._recovery.resolve(self._known_row, self._began, failure, self._on_review)
 
     async def _delete(self) -> None:
-        row, self._row = self._row, None
+        row, self.row = self.row, None
         if row is not None:
             await self._poller.store.delete(row.id)
 
     async def _reason(self, refusal: CMSError) -> CMSError:
         """Return why the service refuses: for want of credits, if its balance says so, else what it says."""
-        if isinstance(refusal, ConflictError) and self._order.kind.credit is not None:
+        if isinstance(refusal, ConflictError) and self._kind.credit is not None:
             with contextlib.suppress(CMSError):
-                left = self._order.kind.balance(await self._poller.balance.read(self._pipeline))
+                left = self._kind.balance(await self._poller.balance.read(self._pipeline))
                 if left is not None and left <= 0:
-                    error = OutOfCreditsError(f"no {self._order.kind.credit} credit is left; nothing was launched")
+                    error = OutOfCreditsError(f"{self}: no {self._kind.credit} credit is left; nothing was launched")
                     error.__cause__ = refusal
                     return error
         return refusal
+
+
+def _digest(pipeline: Pipeline, body: Any) -> str:
+    key = pipeline.headers["Authorization"].encode()  # instructions must not be guessed from their digest
+    return hmac.new(key, dump(body), hashlib.sha256).hexdigest()[:32]

@@ -176,7 +176,7 @@ class Jobs:
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
-        mine = {pending.row_id for pending in self._poller().pending.values()}
+        mine = {launch.row.id for launch in self._poller().pending.values() if launch.row}
         settled = [recovery.join(row) for row in sending if row.id not in mine]
         for outcome in await asyncio.gather(*settled, return_exceptions=True):
             if isinstance(outcome, BaseException) and not isinstance(outcome, LaunchUnknownError):

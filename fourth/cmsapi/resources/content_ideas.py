@@ -31,7 +31,7 @@ class ContentIdeaSearches(Resource):
             ConflictError: The service refuses for another reason.
         """
         body = {"keyword": check_text("keyword", keyword)}
-        return await self._launcher.launch(JobKind.SEARCH, workspace_id, workspace_id, name=keyword, body=body)
+        return await self._launcher.launch(JobKind.SEARCH, workspace_id, name=keyword, body=body)
 
     async def get(self, search_id: str) -> ContentIdeaSearch:
         """Return a search with its status; one request, no credit (specification 4.6)."""

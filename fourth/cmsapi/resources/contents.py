@@ -282,7 +282,7 @@ class Contents(Resource):
             raise ArgumentError("on_review", f'must be "confirm", "cancel" or a function, got {on_review!r}')
         chosen = {name: value for name, value in to_dict(settings or GenerationSettings()).items() if value is not None}
         return await self._launcher.launch(
-            JobKind.GENERATION, content_id, content_id, body={"settings": chosen}, on_review=on_review
+            JobKind.GENERATION, content_id, body={"settings": chosen}, on_review=on_review
         )
 
     async def generation(self, content_id: str) -> Generation:

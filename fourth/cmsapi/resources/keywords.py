@@ -49,7 +49,7 @@ class Keywords(Resource):
             LaunchUnknownError: The answer was lost, and the keyword does not show whether the analysis was launched.
             ConflictError: The service refuses for another reason.
         """
-        return await self._launcher.launch(JobKind.ANALYSIS, keyword_id, keyword_id)
+        return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
 
     async def score(
         self,

@@ -47,7 +47,7 @@ class KnowledgeDocuments(Resource):
         if (text is None) == (url is None):
             raise ArgumentError("text", "or url must be given, and not both")
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
-        return await self._launcher.launch(JobKind.KNOWLEDGE_DOCUMENT, workspace_id, workspace_id, name=name, body=body)
+        return await self._launcher.launch(JobKind.KNOWLEDGE_DOCUMENT, workspace_id, name=name, body=body)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
         """Return a knowledge document; one request, no credit (specification 4.6b)."""

@@ -50,7 +50,7 @@ class Prompts(Resource):
             LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
             ConflictError: The service refuses for another reason.
         """
-        return await self._launcher.launch(JobKind.PROMPT, prompt_id, prompt_id)
+        return await self._launcher.launch(JobKind.PROMPT, prompt_id)
 
     async def score(
         self,

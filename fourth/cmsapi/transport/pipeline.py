@@ -10,7 +10,6 @@ What may be repeated (specification 7, retry rules):
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from types import NoneType
@@ -207,7 +206,7 @@ class Pipeline:
                         refusal = error_of(response, request, operation)
                         again, floor = is_temporary(refusal, repeatable=repeatable), refusal.retry_after or 0.0
                         failure, maybe_done = refusal, maybe_done or isinstance(refusal, ServerError)
-                    delay = floor + min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1)  # noqa: S311
+                    delay = retry.delay(attempt, floor)
                     patient = retry.max_retry_after is None or floor <= retry.max_retry_after
                     in_time = deadline is None or loop.time() + delay < deadline
                     if not again or not patient or not in_time or attempt >= retry.max_attempts:
