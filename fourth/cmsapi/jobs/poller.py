@@ -102,7 +102,7 @@ class Poller:
         """
         known = self._known.get((kind.name, id))
         if known is None or known.done or new:
-            known = self._known[kind.name, id] = Tracked(kind, id, pipeline)
+            known = self._known[kind.name, id] = Tracked(kind, id, (pipeline,), id)
         known.serve(pipeline)
         return known
 

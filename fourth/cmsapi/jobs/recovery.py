@@ -108,7 +108,10 @@ class Recovery:
             f"lost (attempt {row.attempt}), and {self._where(row)}. Look there before you launch again"
         )
         self.poller.balance.forget()
-        await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem)
+        if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
+            there = await self.poller.store.get(row.id)  # another process has settled it meanwhile
+            if there is not None and there.status in (JobStatus.RUNNING, JobStatus.REVIEW):
+                return self.attach(there, on_review)
         raise LaunchUnknownError(problem, target=row.name, attempts=row.attempt, token=row.token) from cause
 
     def _where(self, row: Row) -> str:

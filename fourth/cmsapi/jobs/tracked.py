@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from weakref import WeakSet
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from cmsapi.errors import ArgumentError, CMSError
 from cmsapi.jobs.kinds import JobKind, Kind, Phase
@@ -66,8 +66,13 @@ class Token:
             raise ArgumentError("token", f"must be the token of a job, got {text!r:.80}") from None
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@define(eq=False)
 class Tracked:
-    """What is known of a job, for all who wait for it. Times are those of the event loop.
+    """What is known of a job. Times are those of the event loop.
 
     Attributes:
         kind: Its kind.
@@ -89,61 +94,33 @@ class Tracked:
         waiters: Futures of those who await its end.
         streams: Streams of events, which get what polls show, None at the end, and the exception that ends the waits.
         listeners: Phases, and functions to call when a poll shows them.
+        reason: Why polls are unclear, since when, and how many.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "at",
-        "error",
-        "failing_since",
-        "id",
-        "kind",
-        "launched",
-        "listeners",
-        "moved",
-        "name",
-        "on_review",
-        "own",
-        "phase",
-        "pipelines",
-        "places",
-        "polled",
-        "reason",
-        "row",
-        "seen",
-        "streams",
-        "unclear_polls",
-        "unclear_since",
-        "value",
-        "waiters",
-        "watchers",
-    )
-
-    def __init__(self, kind: Kind, id: str, pipeline: Pipeline) -> None:  # noqa: A002  the word of the service
-        self.kind: Kind = kind
-        self.id: str = id
-        self.pipelines: tuple[Pipeline, ...] = (pipeline,)  # of the clients that have asked for it
-        self.name: str = id
-        self.own: str | None = None
-        self.at: datetime | None = None
-        self.row: Row | None = None
-        self.places: tuple[tuple[str, str], ...] = ()
-        self.on_review: OnReview | None = None
-        self.launched: float = asyncio.get_running_loop().time()
-        self.polled: float = self.launched
-        self.seen: float = 0.0
-        self.moved: bool = False
-        self.phase: Phase = Phase.RUNNING
-        self.value: Any = None
-        self.error: CMSError | None = None
-        self.watchers: int = 0
-        self.waiters: set[asyncio.Future[None]] = set()
-        self.streams: WeakSet[Any] | tuple[()] = ()
-        self.listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()
-        self.reason: str | None = None  # why polls are unclear, since when, and how many
-        self.unclear_since: float = math.inf
-        self.unclear_polls: int = 0
-        self.failing_since: float = math.inf
+    kind: Kind
+    id: str
+    pipelines: tuple[Pipeline, ...]  # of the clients that have asked for it
+    name: str
+    own: str | None = None
+    at: datetime | None = None
+    row: Row | None = None
+    places: tuple[tuple[str, str], ...] = ()
+    on_review: OnReview | None = None
+    launched: float = field(factory=_now)
+    polled: float = field(factory=_now)
+    seen: float = 0.0
+    moved: bool = False
+    phase: Phase = Phase.RUNNING
+    value: Any = None
+    error: CMSError | None = None
+    watchers: int = 0
+    waiters: set[asyncio.Future[None]] = field(factory=set)
+    streams: WeakSet[Any] | tuple[()] = ()
+    listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()
+    reason: str | None = None
+    unclear_since: float = math.inf
+    unclear_polls: int = 0
+    failing_since: float = math.inf
 
     @property
     def done(self) -> bool:
