@@ -94,22 +94,11 @@ class Batch:
     ) -> FanOut[I, R]:
         """Launch a job for each item without one, and return the outcomes of all, those of earlier runs first.
 
-        An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails with
-        `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
+        An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails
+        with `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
 
-        Args:
-            launch: Launches one job for an item and returns it.
-            items: The items.
-            key: Names an item; two items of one name are refused.
-            in_flight: Jobs that run at the same time, at most; ``"auto"`` for as many as the hour holds.
-            errors: ``"collect"`` hands out failed items as `Failed`; ``"raise"`` raises the first error.
-            max_credits: Credits that the launches of this run may cost.
-            timeout: Seconds from the launch of each job for which it is waited for.
-            ordered: True for outcomes in the order of the items.
-            on_review: What decides on articles of jobs that an earlier run has launched.
-
-        Raises:
-            ValueError: Two items have one name; by the iteration.
+        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
+        two have one name; ``on_review`` decides on articles of jobs that an earlier run has launched.
         """
         flying = check_options(launch, in_flight, errors, max_credits, ordered=ordered)
         budget, seconds = Budget(max_credits), seconds_of(timeout)

@@ -29,25 +29,14 @@ R = TypeVar("R")
 
 
 class Run(Generic[I, R]):
-    """The work of one fan-out. It goes on in tasks of its own until it is done or stopped.
-
-    Args:
-        poller: The poller of the account.
-        launch: Launches the job of an item.
-        items: The items.
-        in_flight: Jobs that run at the same time, at most; None for as many as the hour holds.
-        budget: Credits that the launches may cost.
-        timeout: Seconds from the launch of a job for which it is waited for.
-        batch: Name of the batch, if it is one.
-        key: Names an item in the batch.
-    """
+    """The work of one fan-out. It goes on in tasks of its own until it is done or stopped."""
 
     def __init__(
         self,
         poller: Poller,
         launch: Callable[[I], Any],
         items: Iterable[I] | AsyncIterable[I],
-        in_flight: int | None,
+        in_flight: int | None,  # None for as many as the hour holds
         budget: Budget,
         timeout: float,
         batch: str | None = None,

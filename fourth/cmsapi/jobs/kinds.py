@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cmsapi.errors import DecodeError
 from cmsapi.messages import Response
@@ -70,38 +70,23 @@ _WORDS: Mapping[str, Phase] = {
 
 @frozen
 class Observation:
-    """What one poll found.
-
-    Attributes:
-        phase: What the document says.
-        reason: Why it is unclear.
-        moving: True if the document shows a job of this launch at work, so that a later terminal word is its own.
-    """
+    """What one poll found."""
 
     phase: Phase
-    reason: str | None = None
-    moving: bool = False
+    reason: str | None = None  # why it is unclear
+    moving: bool = False  # whether a job of this launch is at work, so that a later terminal word is its own
 
 
 @frozen
 class LaunchContext:
-    """What is known of a launch when a document is read.
+    """What is known of a launch when a document is read."""
 
-    Attributes:
-        target: Identifier that the job is polled by: that of the keyword, prompt, content, search or document.
-        at: Time of the launch by the service's clock; None if no answer has told the service's time.
-        age: Seconds since the launch.
-        moved: True if a poll since the launch has shown the job at work.
-        own: Identifier that the service gave this job, if its kind has one.
-        before: Identifier of what the document showed before the launch.
-    """
-
-    target: str
-    at: datetime | None
+    target: str  # identifier that the job is polled by
+    at: datetime | None  # by the service's clock; None if no answer has told it
     age: float
-    moved: bool = False
-    own: str | None = None
-    before: str | None = None
+    moved: bool = False  # whether a poll has shown the job at work
+    own: str | None = None  # identifier that the service gave this job, if its kind has one
+    before: str | None = None  # identifier of what the document showed before
 
 
 def service_time(response: Response, then: float) -> datetime | None:
@@ -115,12 +100,7 @@ def service_time(response: Response, then: float) -> datetime | None:
 
 
 def phase_of(word: str | None, words: Mapping[str, str]) -> Phase | None:
-    """Return what a word of the service means, whatever its case; None if it is not listed.
-
-    Args:
-        word: The word.
-        words: Further words, from `PollPolicy.words`.
-    """
+    """Return what a word of the service means, whatever its case; None if it is not listed."""
     folded = (word or "").strip().casefold()
     added = {name.casefold(): phase for name, phase in words.items()}
     return Phase(added[folded]) if folded in added else _WORDS.get(folded)
@@ -132,26 +112,16 @@ def _unlisted(word: str | None) -> Observation:
 
 @frozen
 class Kind:
-    """One kind of job: a search or a knowledge document, whose document is the job's own.
-
-    Attributes:
-        name: Its name.
-        launch: Operation that launches it.
-        poll: Operation that reads its document.
-        shape: Class of that document.
-        answer: Class of the answer to a launch.
-        credit: Credits that a launch takes one of; None if it is free.
-        joins: True if a launch while one runs for the same target returns that one.
-    """
+    """One kind of job: a search or a knowledge document, whose document is the job's own."""
 
     name: JobKind
-    launch: str
-    poll: str
-    shape: type[Model]
-    answer: type[Model]
-    credit: CreditType | None = None
-    joins: bool = True
-    words: Mapping[str, str] = field(factory=dict)
+    launch: str  # operation that launches it
+    poll: str  # operation that reads its document
+    shape: type[Model]  # of that document
+    answer: type[Model]  # to a launch
+    credit: CreditType | None = None  # that a launch costs
+    joins: bool = True  # whether a launch while one runs for the same target returns that one
+    words: Mapping[str, str] = field(factory=dict)  # further words, from `PollPolicy.words`
 
     status_field: ClassVar[str] = "status"
     leaves_traces: ClassVar[bool] = False  # whether `shows` can ever be true
@@ -182,11 +152,7 @@ class Kind:
         return False
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return the identifier that a job is polled by, and the one that the service gave it, from a launch's answer.
-
-        Raises:
-            DecodeError: The answer does not say it.
-        """
+        """Return the identifier that a job is polled by, and the one that the service gave it, from an answer."""
         return answer.id, answer.id
 
     def pack(self, value: Any) -> Any:
@@ -279,17 +245,10 @@ def _is_new(document: Any, launch: LaunchContext) -> bool:
 
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
-    """Return the kinds by name.
-
-    Args:
-        words: Further words of the service, from `PollPolicy.words`.
-    """
-    said = words or {}
+    """Return the kinds by name, with further words of the service."""
     kinds = (
-        AnalysisKind(
-            JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, CreditType.ANALYSIS, words=said
-        ),
-        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, CreditType.ANALYSIS, words=said),
+        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, CreditType.ANALYSIS),
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, CreditType.ANALYSIS),
         SearchKind(
             JobKind.SEARCH,
             "start_content_idea_search",
@@ -298,7 +257,6 @@ def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
             ContentIdeaSearch,
             CreditType.CONTENT_IDEA_SEARCH,
             joins=False,
-            words=said,
         ),
         GenerationKind(
             JobKind.GENERATION,
@@ -307,7 +265,6 @@ def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
             Generation,
             Generation,
             CreditType.AI_WRITING,
-            words=said,
         ),
         Kind(
             JobKind.KNOWLEDGE_DOCUMENT,
@@ -316,7 +273,6 @@ def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
             KnowledgeDocument,
             KnowledgeDocument,
             joins=False,
-            words=said,
         ),
     )
-    return {kind.name: kind for kind in kinds}
+    return {kind.name: evolve(kind, words=words or {}) for kind in kinds}

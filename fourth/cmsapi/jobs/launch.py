@@ -64,22 +64,14 @@ from cmsapi.wire.converter import dump
 
 
 class Budget:
-    """Credits that launches may cost.
-
-    Args:
-        limit: How many; None for no bound.
-    """
+    """Credits that launches may cost; None for no bound."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.spent = 0
 
     def take(self) -> None:
-        """Reserve one credit.
-
-        Raises:
-            OutOfCreditsError: None is left.
-        """
+        """Reserve one credit, or raise `OutOfCreditsError`."""
         if self.limit is not None and self.spent >= self.limit:
             raise OutOfCreditsError(f"max_credits={self.limit} is reached; nothing was sent")
         self.spent += 1
@@ -87,19 +79,12 @@ class Budget:
 
 @define(eq=False)
 class Item:
-    """An item of a fan-out, while its launching function runs.
-
-    Attributes:
-        budget: Credits of the fan-out.
-        batch: Name of the batch, if it is one.
-        key: Name of the item in the batch.
-        used: True once the function has launched a job.
-    """
+    """An item of a fan-out, while its launching function runs."""
 
     budget: Budget
     batch: str | None = None
-    key: str = ""
-    used: bool = False
+    key: str = ""  # its name in the batch
+    used: bool = False  # whether the function has launched a job
 
 
 CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
@@ -132,15 +117,7 @@ class Launcher:
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
-        """Launch a job, or join the one that runs for the target.
-
-        Args:
-            kind: Its kind.
-            target: Identifier in the path of the launch.
-            name: What is launched, for people; None for the target.
-            body: JSON of the launch.
-            on_review: What decides on an article.
-        """
+        """Launch a job, or join the one that runs for the target, which is in the path of the operation."""
         item, known = CURRENT_ITEM.get(), self.recovery.kinds[kind]
         if item is not None:
             if item.used:
@@ -200,12 +177,7 @@ class _Verdict(Enum):
 
 
 def _verdict(failure: CMSError, *, doubtful: bool) -> _Verdict:
-    """Return what a failure means, by the table above.
-
-    Args:
-        failure: What came of the latest attempt.
-        doubtful: True if an earlier attempt may have been carried out, so that a refusal may be of the second one only.
-    """
+    """Return what a failure means; after a doubtful attempt a refusal may be of the second one only."""
     if isinstance(failure, NotSentError):
         return _Verdict.REPEAT
     if isinstance(failure, APIError):
@@ -220,18 +192,7 @@ def _verdict(failure: CMSError, *, doubtful: bool) -> _Verdict:
 
 
 class Launch:
-    """One launch and all who wait for it, from the wish to the job.
-
-    Attributes:
-        key: Kind and target, or a name of its own if it is never joined.
-        settings: Digest of its settings.
-        place: Batch and item that it belongs to.
-        callers: Those who wait.
-        sent: True while it may have been sent, so that it has to go on.
-        closed: True if the client was closed meanwhile.
-        row: Its row in the state.
-        task: What carries it out.
-    """
+    """One launch and all who wait for it, from the wish to the job."""
 
     task: asyncio.Task[Tracked]
 
@@ -247,12 +208,13 @@ class Launch:
         item: Item | None,
     ) -> None:
         joins = kind.joins and launcher.policy.dedupe == "join"
+        # A launch that is never joined has a name of its own.
         self.key = (kind.name, target if joins else f"{target} {secrets.token_hex(6)}")
         self.settings = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
         self.place = (item.batch, item.key) if item and item.batch else None
         self.callers = 0
-        self.sent = False
-        self.closed = False
+        self.sent = False  # whether it may have been sent, so that it has to go on
+        self.closed = False  # whether the client was closed meanwhile
         self.row: Row | None = None
         self._recovery = launcher.recovery
         self._pipeline = launcher.pipeline

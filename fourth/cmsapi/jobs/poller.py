@@ -58,22 +58,14 @@ _LARGEST = 262_144
 
 
 class Poller:
-    """Polls all watched jobs of an account, and keeps what its launches share.
-
-    Attributes:
-        store: The state.
-        balance: The balance of searches.
-        pending: Launches without a job, by kind and target.
-        waiting: What each fan-out holds back: the kind, None until its first launch has returned, and how many.
-        admitted: Requests set aside for launches that fan-outs have begun and that have no job yet.
-    """
+    """Polls all watched jobs of an account, and keeps what its launches share."""
 
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
         self.balance: Balance = Balance()
-        self.pending: dict[tuple[str, str], Any] = {}
-        self.waiting: dict[Any, tuple[JobKind | None, int]] = {}
-        self.admitted: float = 0.0
+        self.pending: dict[tuple[str, str], Any] = {}  # launches without a job, by kind and target
+        self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # kind, if it is known, and number of items held back
+        self.admitted: float = 0.0  # requests set aside for launches of fan-outs that have no job yet
         self.job_timeout: float = policy.job_timeout
         self._limiter = account.limiter
         self._policy = policy
@@ -92,14 +84,7 @@ class Poller:
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
     def track(self, kind: Kind, id: str, pipeline: Pipeline, *, new: bool = False) -> Tracked:  # noqa: A002
-        """Return what is known of a job, the same for all who ask while it runs.
-
-        Args:
-            kind: Its kind.
-            id: Identifier that it is polled by.
-            pipeline: Calls of the client.
-            new: True for a job that was just launched.
-        """
+        """Return what is known of a job, the same for all who ask while it runs; ``new`` for one just launched."""
         known = self._known.get((kind.name, id))
         if known is None or known.done or new:
             known = self._known[kind.name, id] = Tracked(kind, id, (pipeline,), id)
@@ -109,16 +94,7 @@ class Poller:
     async def adopt(
         self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
     ) -> Tracked:
-        """Write down that the service has accepted a launch, and return its job.
-
-        Args:
-            row: The launch.
-            kind: Its kind.
-            token: What is known of the job.
-            began: Loop time of the launch.
-            pipeline: Calls of the client.
-            on_review: What decides on an article.
-        """
+        """Write down that the service has accepted a launch that began at a loop time, and return its job."""
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
@@ -158,13 +134,7 @@ class Poller:
         return self._limiter.sent
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Return about how long jobs of a kind go on; None until the end of one was seen.
-
-        Args:
-            kind: The kind.
-            held: Jobs that are not launched yet.
-            in_flight: Jobs that run at the same time, at most.
-        """
+        """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
         now, hour = asyncio.get_running_loop().time(), self._limiter.forecast()
         hour.free = self._free_beside_others()
         return self._schedule.seconds_left(kind, now, hour, held, in_flight)
@@ -210,7 +180,7 @@ class Poller:
                 return
             user = await self.balance.read(pipeline)
             organization = user.organization.id if user.organization else None
-            scope = f"{pipeline.base_url} {organization or user.id}"
+            scope = f"{pipeline.base_url} {organization or pipeline.headers['Authorization']}"
             store.scope = hashlib.sha256(scope.encode()).hexdigest()[:32]
             for kind, learned in (await store.durations()).items():
                 self._schedule.models[kind].load(learned)

@@ -92,14 +92,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Adopt what the job's document shows of a launch, or declare the launch unknown.
-
-        Args:
-            row: The launch, whose deadline is over.
-            began: Loop time of the launch.
-            cause: What happened to the latest attempt.
-            on_review: What decides on an article.
-        """
+        """Adopt what the job's document shows of a launch that began at a loop time, or declare it unknown."""
         tracked = await self.look(row, began, on_review)
         if tracked is not None:
             return tracked

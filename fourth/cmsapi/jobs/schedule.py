@@ -94,19 +94,12 @@ class Plan:
 
 @define
 class Watched:
-    """A job as the schedule knows it; times are those of the event loop.
-
-    Attributes:
-        kind: Kind of the job.
-        launched: When it was launched.
-        seen: Age at which it was last seen running.
-        polled: When its last poll ended.
-    """
+    """A job as the schedule knows it; times are those of the event loop."""
 
     kind: str
     launched: float
-    seen: float
-    polled: float
+    seen: float  # age at which it was last seen running
+    polled: float  # end of the latest poll
 
 
 class Schedule(Generic[J]):
@@ -182,15 +175,7 @@ class Schedule(Generic[J]):
         return free - self.owed() - _MISSES * len(self.jobs) >= life + _MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Return about how long jobs of a kind go on; None until the end of one was seen.
-
-        Args:
-            kind: The kind.
-            now: The loop time.
-            hour: What the hour holds.
-            held: Jobs that are not launched yet.
-            in_flight: Jobs that run at the same time, at most.
-        """
+        """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
         model = self.models[kind]
         if not model.ends:
             return None

@@ -25,25 +25,15 @@ from cmsapi.wire.arguments import timestamp
 
 @frozen
 class Token:
-    """What has to be known to wait for a job.
-
-    Attributes:
-        kind: Kind of the job.
-        id: Identifier that it is polled by.
-        name: What was launched, for people.
-        own: Identifier that the service gave the job.
-        before: Identifier of what the document showed before the launch.
-        at: Time of the launch by the service's clock.
-        launch: Name of its launch in the state.
-    """
+    """What has to be known to wait for a job."""
 
     kind: JobKind
-    id: str
+    id: str  # that it is polled by
     name: str
     own: str | None = None
-    before: str | None = None
+    before: str | None = None  # identifier of what the document showed before the launch
     at: datetime | None = None
-    launch: str | None = None
+    launch: str | None = None  # its row in the state
 
     def __str__(self) -> str:
         at = timestamp(self.at) if self.at else None
@@ -72,52 +62,29 @@ def _now() -> float:
 
 @define(eq=False)
 class Tracked:
-    """What is known of a job. Times are those of the event loop.
-
-    Attributes:
-        kind: Its kind.
-        id: Identifier that it is polled by.
-        name: What was launched, for people.
-        own: Identifier that the service gave the job, if its kind has one.
-        at: Time of the launch by the service's clock.
-        row: Its launch in the state; None for a job that is only watched.
-        places: Batches and items that are known to the state.
-        on_review: What decides on an article.
-        launched: When it was launched, or first watched.
-        polled: When its last poll ended.
-        seen: Age at which it was last seen running.
-        moved: True if a poll has shown it at work.
-        phase: What the newest clear poll has shown.
-        value: Its result.
-        error: Its failure.
-        watchers: Number of waits.
-        waiters: Futures of those who await its end.
-        streams: Streams of events, which get what polls show, None at the end, and the exception that ends the waits.
-        listeners: Phases, and functions to call when a poll shows them.
-        reason: Why polls are unclear, since when, and how many.
-    """
+    """What is known of a job. Times are those of the event loop."""
 
     kind: Kind
-    id: str
+    id: str  # that it is polled by
     pipelines: tuple[Pipeline, ...]  # of the clients that have asked for it
-    name: str
-    own: str | None = None
-    at: datetime | None = None
-    row: Row | None = None
-    places: tuple[tuple[str, str], ...] = ()
+    name: str  # what was launched, for people
+    own: str | None = None  # identifier that the service gave the job, if its kind has one
+    at: datetime | None = None  # the launch by the service's clock
+    row: Row | None = None  # its launch in the state; None for a job that is only watched
+    places: tuple[tuple[str, str], ...] = ()  # batches and items that the state knows
     on_review: OnReview | None = None
-    launched: float = field(factory=_now)
-    polled: float = field(factory=_now)
-    seen: float = 0.0
-    moved: bool = False
-    phase: Phase = Phase.RUNNING
+    launched: float = field(factory=_now)  # or first watched
+    polled: float = field(factory=_now)  # end of the latest poll
+    seen: float = 0.0  # age at which it was last seen running
+    moved: bool = False  # whether a poll has shown it at work
+    phase: Phase = Phase.RUNNING  # what the newest clear poll has shown
     value: Any = None
     error: CMSError | None = None
     watchers: int = 0
     waiters: set[asyncio.Future[None]] = field(factory=set)
-    streams: WeakSet[Any] | tuple[()] = ()
-    listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()
-    reason: str | None = None
+    streams: WeakSet[Any] | tuple[()] = ()  # they get what polls show, None at the end, and what ends the waits
+    listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()  # by phase
+    reason: str | None = None  # why polls are unclear, since when, and how many
     unclear_since: float = math.inf
     unclear_polls: int = 0
     failing_since: float = math.inf
