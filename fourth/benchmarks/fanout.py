@@ -38,7 +38,7 @@ Bars: TypeAlias = tuple[float, float | None]  # of the mean turnaround, and of t
 ORDINARY: Bars = (2.5, 1.8)
 RANDOM: Bars = (3.2, 1.5)
 NO_BAR: Bars = (1e9, None)
-total_refused = 0
+refused = [0]  # 429s of each run
 
 
 class Wire:
@@ -182,7 +182,6 @@ async def run(
         rest: Seconds between the earlier jobs of a warm client and the work.
         endless: True to run a job beside it that never ends.
     """
-    global total_refused  # one figure for the whole program
     earlier = work.earlier if strategy == "warm" else ()
     items = (*earlier, *work.items, *([Item("analysis", 1e7)] * endless))
     program = Program(items, work.used, faults, added=int(strategy == "plus one"))
@@ -200,7 +199,7 @@ async def run(
             await program.by_cmsapi(numbers, work.in_flight)
         if stuck is not None:
             stuck.cancel()
-    total_refused += program.box.ledger.count(status=429)
+    refused.append(program.box.ledger.count(status=429))
     launched = {launch.target: launch.time for launch in program.box.ledger.launches}
     ended = [launched[program.targets[number]] + program.items[number].seconds for number in numbers]
     return Run(
@@ -208,6 +207,13 @@ async def run(
         late=[program.ends[number] - end for number, end in zip(numbers, ended, strict=True)],
         times=[at - began for at in program.wire.times[before:]],
     )
+
+
+def tell(name: str, measure: Callable[[], str]) -> None:
+    """Print a line of a table, and the 429s that it has cost."""
+    before, figures = sum(refused), measure()
+    count = sum(refused) - before
+    print(f"{name:48}{figures}{f' {count} answers with 429 !' * (count > 0)}", flush=True)
 
 
 @frozen
@@ -240,12 +246,15 @@ def compare(work: Work, strategies: Sequence[str]) -> dict[str, Cell]:
     return cells
 
 
-def show(work: Work, bars: Bars, barred: Sequence[str], strategies: Sequence[str]) -> None:
-    """Print a line of a table."""
-    cells = compare(work, strategies)
-    bar = f"{bars[0]:.2f} / {'' if bars[1] is None else f'{bars[1]:.2f}'}"
-    line = [cell.text(bars if name in barred else NO_BAR) for name, cell in cells.items()]
-    print(f"{work.name:46}{bar:12}{''.join(line)}", flush=True)
+def line(cells: dict[str, Cell], bars: Bars, barred: Sequence[str]) -> str:
+    """Return the bars, and the figures of each strategy beside them."""
+    figures = [cell.text(bars if name in barred else NO_BAR) for name, cell in cells.items()]
+    return f"{bars[0]:.2f} / {'' if bars[1] is None else f'{bars[1]:.2f}':6}{''.join(figures)}"
+
+
+def named(work: Work, bars: Bars, barred: Sequence[str], strategies: Sequence[str]) -> str:
+    """Run strategies on one work."""
+    return line(compare(work, strategies), bars, barred)
 
 
 def three_kinds() -> Work:
@@ -343,11 +352,14 @@ def summary(tables: Sequence[dict[str, Cell]]) -> None:
 
 def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
     """Run random fan-outs; the bars of the median are 1.30, of the worst 3.2 and 1.5, of hours missed 0."""
-    tables = []
-    for work in works:
+    tables: list[dict[str, Cell]] = []
+
+    def one(work: Work) -> str:
         tables.append(compare(work, strategies))
-        cells = [cell.text(NO_BAR if name in LOOPS else RANDOM) for name, cell in tables[-1].items()]
-        print(f"{work.name:46}{'3.20 / 1.50':12}{''.join(cells)}", flush=True)
+        return line(tables[-1], RANDOM, ["cold", "warm", "plus one"])
+
+    for work in works:
+        tell(work.name, partial(one, work))
     summary(tables)
 
 
@@ -359,16 +371,16 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="*", default=STRATEGIES, choices=[*STRATEGIES, "plus one"])
     given = parser.parse_args()
     wanted = ([] if given.seeds else [""]) if given.rows is None else given.rows
-    print(f"{'':46}{'bar':12}{''.join(f'{name:^23}' for name in given.strategies)}")
+    print(f"{'':48}{'bar':13}{''.join(f'{name:^23}' for name in given.strategies)}")
     for work, bars, barred in NAMED:
         if any(part in work.name for part in wanted):
-            show(work, bars, barred, given.strategies)
+            tell(work.name, partial(named, work, bars, barred, given.strategies))
     for name, measure in OTHERS.items():
         if any(part in name for part in wanted):
-            print(f"{name:46}{measure()}", flush=True)
+            tell(name, measure)
     if given.seeds:
         fan_outs([invent(seed) for seed in range(given.seeds[0], given.seeds[1] + 1)], given.strategies)
-    print(f"429s in all of these: {total_refused}")
+    print(f"429s in all of these: {sum(refused)}")
 
 
 if __name__ == "__main__":
