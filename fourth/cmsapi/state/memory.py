@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from cmsapi.state.store import OPEN, JobStatus, Row
+from cmsapi.state.store import JobStatus, Row
 
 
 class MemoryStore:
@@ -52,11 +52,16 @@ class MemoryStore:
         there = self._rows.get(row.id)
         if there is None or (there.status, there.attempt) != (row.status, row.attempt):
             return False
-        changed = self._rows[row.id] = evolve(there, **changes)
+        changed, place = evolve(there, **changes), (there.kind, there.target)
+        if changed.open and self._open.get(place, row.id) != row.id:
+            return False
+        self._rows[row.id] = changed
         if deadline is not None:
             self._times[row.id] = (self._times[row.id][0], asyncio.get_running_loop().time() + deadline)
-        if changed.status not in OPEN:
-            self._open.pop((changed.kind, changed.target), None)
+        if changed.open:
+            self._open[place] = row.id
+        elif there.open:
+            del self._open[place]
         return True
 
     async def finish(self, row: Row, **changes: Any) -> bool:
@@ -79,6 +84,7 @@ class MemoryStore:
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
         """Add an item of a batch for a launch that is there already."""
+        self._uses.subtract([launch for name, launch in self._items[batch].items() if name == item])
         self._items[batch][item] = launch_id
         self._uses[launch_id] += 1
 

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from cmsapi.errors import ConfigError
 from cmsapi.state.sql import Dialect
-
-_PATIENCE = 30
-"""Seconds that a connection or a statement may take."""
+from cmsapi.state.store import PATIENCE, host_of
 
 
 def postgres(url: str) -> Dialect:
     """Return how a database is used.
 
     Raises:
-        ConfigError: psycopg is not installed.
+        ConfigError: The address is wrong, or psycopg is not installed.
     """
     try:
         import psycopg
+        from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise ConfigError("state=postgresql:// needs psycopg: pip install 'cmsapi[postgres]'") from None
+    try:
+        host = conninfo_to_dict(url).get("host", "")
+    except psycopg.Error:
+        host = "@"
+    if "@" in str(host):  # of a password that is not percent-encoded; the driver would show it
+        raise ConfigError("state is no address of PostgreSQL: expected postgresql://user:password@host:port/database")
 
     def connect() -> Any:
-        options = f"-c statement_timeout={_PATIENCE}s -c lock_timeout={_PATIENCE}s"
-        return psycopg.connect(url, autocommit=True, connect_timeout=_PATIENCE, options=options)
+        options = f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s"
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE, options=options)
 
     def begin(connection: Any, lock: str) -> None:
         connection.execute("BEGIN")
@@ -34,5 +38,4 @@ def postgres(url: str) -> Dialect:
     def now(connection: Any) -> float:
         return float(connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
 
-    shown = re.sub(r"//[^/@]*@", "//", url.split("?")[0])
-    return Dialect(shown, connect, begin, now, "%s", (psycopg.Error, OSError))
+    return Dialect(host_of(url), connect, begin, now, "%s", (psycopg.Error, OSError))

@@ -7,6 +7,7 @@ lock of its scope from its beginning, so that what it reads cannot change before
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -95,6 +96,7 @@ class SqlStore:
         self._key = key
         self._connection: Any = None
         self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._connected = threading.Lock()
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
         """Insert a launch and its item; return the open launch in its way, if any."""
@@ -222,7 +224,8 @@ class SqlStore:
             if len(times) >= per_hour:
                 wait = max(wait, times[len(times) - per_hour] - now)
             if len(bursts) >= per_second:
-                wait = max(wait, bursts[len(bursts) - per_second] - now)
+                # Those that are under way are answered long before their time is over.
+                wait = max(wait, min(SECOND, bursts[len(bursts) - per_second] - now))
             if not wait:
                 transaction.run("INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)", key, request_id, latest)
             statement = """SELECT kind, COUNT(*) FROM cmsapi_launches
@@ -236,15 +239,14 @@ class SqlStore:
 
         def work(transaction: _Transaction) -> int:
             now, key = transaction.now, self._key
+            change = """INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)
+                ON CONFLICT (key, id) DO UPDATE SET back = excluded.back"""
             if departed:
-                change = "UPDATE cmsapi_requests SET back = ? WHERE key = ? AND id = ?"
-                transaction.run(change, now + HOUR, key, request_id)
+                transaction.run(change, key, request_id, now + HOUR)
             else:
                 transaction.run("DELETE FROM cmsapi_requests WHERE key = ? AND id = ?", key, request_id)
             if pause:
-                statement = """INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)
-                    ON CONFLICT (key, id) DO UPDATE SET back = excluded.back"""
-                transaction.run(statement, key, _PAUSE, now + pause)
+                transaction.run(f"{change} WHERE excluded.back > cmsapi_requests.back", key, _PAUSE, now + pause)
             count = "SELECT COUNT(*) FROM cmsapi_requests WHERE key = ? AND id <> ? AND back > ? AND back <= ?"
             return int(transaction.run(count, key, _PAUSE, now, now + HOUR)[0][0])
 
@@ -270,6 +272,8 @@ class SqlStore:
         return next(iter(self._select(transaction, where, kind, target)), None)
 
     def _update(self, transaction: _Transaction, row: Row, deadline: float | None, changes: Mapping[str, Any]) -> bool:
+        if not row.open and changes.get("status") in OPEN and self._find(transaction, row.kind, row.target):
+            return False
         changed = dict(changes) if deadline is None else {**changes, "deadline": transaction.now + deadline}
         names = ", ".join(f"{name} = ?" for name in changed)
         statement = f"UPDATE cmsapi_launches SET {names} WHERE scope = ? AND id = ? AND status = ? AND attempt = ?"  # noqa: S608
@@ -292,7 +296,12 @@ class SqlStore:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         if self._one_at_a_time is None:
             self._one_at_a_time = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(work, limiter=self._one_at_a_time)
+
+        def alone() -> T:
+            with self._connected:  # a cancelled call goes on in its thread
+                return work()
+
+        return await anyio.to_thread.run_sync(alone, limiter=self._one_at_a_time)
 
     def _carry_out(self, work: Callable[[_Transaction], T], lock: str) -> T:
         dialect = self._dialect

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cmsapi.state.sql import Dialect
-
-_PATIENCE = 30.0
-"""Seconds that a process waits for the lock of another one."""
+from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
@@ -25,7 +23,7 @@ def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
 
     def connect() -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         return connection

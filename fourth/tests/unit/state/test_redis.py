@@ -1,0 +1,98 @@
+"""What is particular to Redis."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import redis
+
+from cmsapi.errors import StateError
+from cmsapi.state.store import Row
+from tests.support import servers
+from tests.unit.state.conftest import Stores
+
+pytestmark = pytest.mark.slow
+
+
+async def warnings_of(url: str, caplog: pytest.LogCaptureFixture) -> str:
+    """Return what is logged when a state is opened, and opened again."""
+    caplog.set_level(logging.WARNING, "cmsapi")
+    stores = Stores(url)
+    store = stores.open()
+    await store.durations()
+    await store.aclose()
+    once = caplog.text
+    await store.durations()
+    assert caplog.text == once, "each warning comes once"
+    await stores.aclose()
+    return once
+
+
+async def test_a_safe_server_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """A server that keeps everything on a disk gives no reason."""
+    with servers.redis() as server:
+        assert await warnings_of(server.url, caplog) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [(["--maxmemory-policy", "allkeys-lru", "--maxmemory", "50mb"], "allkeys-lru"), (["--appendonly", "no"], "disk")],
+)
+async def test_a_server_that_may_lose_launches_is_warned_of(
+    caplog: pytest.LogCaptureFixture, options: list[str], word: str
+) -> None:
+    """A cache for a state, or one without a disk, is used, but not without a word."""
+    with servers.redis(*options) as server:
+        assert word in await warnings_of(server.url, caplog)
+        assert servers.PASSWORD not in caplog.text
+
+
+async def test_a_cluster_is_refused() -> None:
+    """One transaction cannot span the nodes of a cluster, which is said when it is opened."""
+    with servers.redis("--cluster-enabled", "yes") as server:
+        stores = Stores(server.url)
+        with pytest.raises(StateError, match="cluster"):
+            await stores.open().insert(Row("analysis", "kw-1", "name"), 60.0)
+        await stores.aclose()
+
+
+async def test_a_state_of_a_newer_version_is_refused() -> None:
+    """What a newer version wrote is not touched."""
+    with servers.redis() as server:
+        stores = Stores(server.url)
+        with redis.Redis.from_url(server.url) as direct:
+            direct.set("cmsapi:schema", 99)
+            with pytest.raises(StateError, match="newer"):
+                await stores.open().durations()
+            assert direct.keys("*") == [b"cmsapi:schema"]
+        await stores.aclose()
+
+
+async def test_a_full_server_and_a_replica_are_state_errors() -> None:
+    """A server that refuses to write has written nothing, and the state goes on when it writes again."""
+    with servers.redis() as server, redis.Redis.from_url(server.url) as direct:
+        stores = Stores(server.url)
+        store, row = stores.open(), Row("analysis", "kw-1", "name")
+        await store.durations()
+        for setting in ({"maxmemory": "1"}, {"min-replicas-to-write": "1"}):
+            for name, value in setting.items():
+                direct.config_set(name, value)
+            with pytest.raises(StateError):
+                await store.insert(row, 60.0)
+            direct.config_set("maxmemory", "0")
+            direct.config_set("min-replicas-to-write", "0")
+            assert await store.get(row.id) is None
+        assert await store.insert(row, 60.0) is None
+        await stores.aclose()
+
+
+async def test_scripts_that_a_server_forgot_are_sent_again(redis_server: servers.Server) -> None:
+    """A server that was flushed of its scripts needs no other connection."""
+    stores = Stores(redis_server.url)
+    store, row = stores.open(), Row("analysis", "kw-1", "name")
+    await store.insert(row, 60.0)
+    with redis.Redis.from_url(redis_server.url) as direct:
+        direct.script_flush()
+    assert await store.get(row.id) is not None
+    await stores.aclose()

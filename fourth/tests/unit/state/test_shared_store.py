@@ -1,0 +1,243 @@
+"""A state that several processes share: races, the limits of a key, and what a restart finds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from attrs import evolve
+
+from cmsapi.config import HOUR
+from cmsapi.state.store import JobStatus, Row, SharedStore
+from tests.unit.state.conftest import Stores
+
+ROUNDS = 50
+
+
+def launch(target: str = "kw-1") -> Row:
+    """Return a launch."""
+    return Row("analysis", target, "name")
+
+
+async def take(
+    store: SharedStore, name: str, per_second: int = 20, per_hour: int = 1000, seconds: float = 30.0
+) -> float:
+    """Return the seconds to wait for a request."""
+    return (await store.take(name, per_second, per_hour, seconds)).wait
+
+
+async def test_of_two_inserts_one_succeeds(stores: Stores) -> None:
+    """Two processes that launch for one target at once write one launch, and both know which."""
+    one, other = stores.open(), stores.open()
+    for number in range(ROUNDS):
+        rows = [launch(f"kw-{number}"), launch(f"kw-{number}")]
+        ways = await asyncio.gather(one.insert(rows[0], 60.0), other.insert(rows[1], 60.0))
+        assert sorted(way is None for way in ways) == [False, True]
+        winner = rows[ways.index(None)].id
+        assert [way.id for way in ways if way] == [winner]
+        there = await one.find("analysis", f"kw-{number}")
+        assert there is not None
+        assert there.id == winner
+
+
+async def test_of_two_updates_one_succeeds(stores: Stores) -> None:
+    """Two processes that settle one launch at once: one takes it, the other one is told."""
+    one, other = stores.open(), stores.open()
+    row = launch()
+    await one.insert(row, 60.0)
+    for attempt in range(1, ROUNDS + 1):
+        expected = evolve(row, attempt=attempt)
+        won = await asyncio.gather(
+            one.update(expected, 60.0, attempt=attempt + 1), other.update(expected, 60.0, attempt=attempt + 1)
+        )
+        assert sorted(won) == [False, True]
+
+
+async def test_a_store_finds_what_another_one_has_written(stores: Stores) -> None:
+    """Launches, items and durations outlive the store that wrote them."""
+    first = stores.open()
+    row = launch()
+    await first.insert(row, 60.0, ("batch", "item"))
+    await first.save_durations("analysis", '{"ends": 3}')
+    await first.save_durations("analysis", '{"ends": 4}')
+    await first.aclose()
+    second = stores.open()
+    assert [each.id for each in await second.rows([JobStatus.SENDING])] == [row.id]
+    assert list(await second.items("batch")) == ["item"]
+    assert await second.durations() == {"analysis": '{"ends": 4}'}
+    assert await first.get(row.id) is not None, "a store opens again after it was closed"
+
+
+async def test_organizations_do_not_see_each_other(stores: Stores) -> None:
+    """Launches, items, durations and open jobs of another scope are not there."""
+    mine, theirs = stores.open("mine"), stores.open("theirs")
+    row = launch()
+    await mine.insert(row, 60.0, ("batch", "item"))
+    await mine.save_durations("analysis", "{}")
+    assert await theirs.get(row.id) is None
+    assert await theirs.find(row.kind, row.target) is None
+    assert await theirs.rows(list(JobStatus)) == []
+    assert await theirs.items("batch") == {}
+    assert await theirs.batches() == {}
+    assert await theirs.durations() == {}
+    assert not await theirs.update(row, status=JobStatus.RUNNING)
+    assert not await theirs.finish(row, status=JobStatus.FAILED)
+    await theirs.delete(row.id)
+    await theirs.drop_items("batch", ["item"])
+    assert (await theirs.take("request", 20, 1000, 30.0)).open_jobs == {}
+    assert list(await mine.items("batch")) == ["item"]
+    assert await theirs.insert(launch(), 60.0) is None
+
+
+async def test_both_limits_are_of_one_key(stores: Stores) -> None:
+    """Another key has limits of its own, and another organization with the same key has not."""
+    mine, theirs, other = stores.open(key="mine"), stores.open(key="theirs"), stores.open("other", key="mine")
+    assert await take(mine, "a", per_hour=1) == 0
+    assert await take(other, "b", per_hour=1) > 0
+    assert await take(theirs, "c", per_hour=1) == 0
+
+
+async def test_permits_of_an_hour_are_of_all_processes(stores: Stores) -> None:
+    """Where one store has taken the last request of the hour, the other one hears when one comes back."""
+    one, other = stores.open(), stores.open()
+    for number in range(3):
+        assert await take((one, other)[number % 2], f"r{number}", per_hour=3) == 0
+    taken = await other.take("late", 20, 3, 30.0)
+    assert HOUR < taken.wait <= HOUR + 30.0, "no request was answered, so each may still be under way"
+    assert taken.used == 3
+    assert await one.answered("r0", departed=True, pause=0.0) == 1
+    assert HOUR - 10.0 < await take(other, "late", per_hour=3) <= HOUR
+    assert HOUR < await take(other, "late", per_hour=2) <= HOUR + 30.0, "where fewer may be out, more must come back"
+
+
+async def test_a_second_counts_from_the_answer(stores: Stores) -> None:
+    """A request that is under way fills the second, and for a second more after its answer."""
+    one, other = stores.open(), stores.open()
+    assert await take(one, "a", per_second=1) == 0
+    assert 1.0 < await take(other, "b", per_second=1) <= 31.0
+    await one.answered("a", departed=True, pause=0.0)
+    wait = await take(other, "b", per_second=1)
+    assert 0.0 < wait <= 1.0
+    await asyncio.sleep(wait + 0.01)
+    assert await take(other, "b", per_second=1) == 0
+
+
+async def test_a_request_that_did_not_leave_is_given_back(stores: Stores) -> None:
+    """What certainly stayed here costs neither the second nor the hour."""
+    store = stores.open()
+    assert await take(store, "a", per_second=1, per_hour=1) == 0
+    assert await store.answered("a", departed=False, pause=0.0) == 0
+    assert await take(store, "b", per_second=1, per_hour=1) == 0
+
+
+async def test_only_answered_requests_are_counted_for_the_service(stores: Stores) -> None:
+    """The count to compare with the service's own leaves out requests under way."""
+    store = stores.open()
+    for number in range(4):
+        await take(store, f"r{number}")
+    assert [await store.answered(f"r{number}", departed=True, pause=0.0) for number in range(3)] == [1, 2, 3]
+    assert (await store.take("next", 20, 1000, 30.0)).used == 4
+
+
+async def test_a_pause_is_seen_by_all_and_the_longest_holds(stores: Stores) -> None:
+    """After a 429 no process sends, and an answer with a shorter pause does not shorten it."""
+    one, other = stores.open(), stores.open()
+    await take(one, "a")
+    await take(one, "b")
+    assert await one.answered("a", departed=True, pause=20.0) == 1
+    assert await one.answered("b", departed=True, pause=0.2) == 2
+    taken = await other.take("c", 20, 1000, 30.0)
+    assert 15.0 < taken.wait <= 20.0
+    assert taken.used == 2
+
+
+async def test_a_pause_ends(stores: Stores) -> None:
+    """Requests go on after the pause."""
+    store = stores.open()
+    await take(store, "a")
+    await store.answered("a", departed=True, pause=0.1)
+    assert 0.0 < await take(store, "b") <= 0.1
+    await asyncio.sleep(0.12)
+    assert await take(store, "b") == 0
+
+
+async def test_permission_comes_with_the_open_jobs_of_all(stores: Stores) -> None:
+    """Launches that are sent or run are counted by kind; those that wait for a decision need no polls."""
+    one, other = stores.open(), stores.open()
+    for number, status in enumerate([JobStatus.RUNNING, JobStatus.RUNNING, JobStatus.REVIEW, JobStatus.FAILED]):
+        row = launch(f"kw-{number}")
+        await one.insert(row, 60.0)
+        await one.update(row, status=status)
+    search = Row("search", "s", "s")
+    await one.insert(search, 60.0)
+    assert (await other.take("a", 20, 1000, 30.0)).open_jobs == {"analysis": 2, "search": 1}
+    await one.finish(search, status=JobStatus.FAILED)
+    waits = await other.take("b", 1, 1000, 30.0)
+    assert (waits.wait > 0, waits.open_jobs) == (True, {"analysis": 2})
+
+
+@pytest.mark.slow
+async def test_no_second_has_more_than_its_limit(stores: Stores) -> None:
+    """Two stores that ask as fast as they can never send more than the limit in any second."""
+    limit, sent, ends = 20, list[float](), time.monotonic() + 2.5
+
+    async def send(store: SharedStore, name: str) -> None:
+        for number in range(1000):
+            while (wait := await take(store, f"{name}-{number}", per_second=limit)) > 0:
+                if time.monotonic() + wait > ends:
+                    return
+                await asyncio.sleep(wait)
+            sent.append(time.monotonic())
+            await asyncio.sleep(0.001)
+            await store.answered(f"{name}-{number}", departed=True, pause=0.0)
+
+    stores_of_two = [stores.open(), stores.open()]
+    await asyncio.gather(*(send(store, f"{n}{m}") for n, store in enumerate(stores_of_two) for m in range(4)))
+    sent.sort()
+    assert len(sent) >= 2 * limit
+    closest = min(later - earlier for earlier, later in zip(sent, sent[limit:], strict=False))
+    assert closest > 0.999
+
+
+@pytest.mark.slow
+async def test_no_hour_has_more_than_its_limit(stores: Stores) -> None:
+    """Many that ask at once get together what the hour has, to the last request."""
+    opened = [stores.open() for _ in range(4)]
+    waits = await asyncio.gather(
+        *(take(store, f"{n}-{m}", per_second=1000, per_hour=50) for n, store in enumerate(opened) for m in range(25))
+    )
+    assert sum(wait == 0 for wait in waits) == 50
+
+
+async def test_a_cancelled_call_disturbs_no_other(stores: Stores) -> None:
+    """Calls that are cancelled at any moment leave the store as usable as it was."""
+    store = stores.open()
+    await store.durations()
+    for number in range(20):
+        tasks = [asyncio.ensure_future(store.insert(launch(f"{number}-{each}"), 60.0)) for each in range(3)]
+        await asyncio.sleep(number / 5000)
+        tasks[0].cancel()
+        ways = await asyncio.gather(*tasks, return_exceptions=True)
+        assert ways[1:] == [None, None]
+    assert len(await store.rows([JobStatus.SENDING])) >= 40
+
+
+def test_a_store_serves_one_event_loop_after_another(stores: Stores) -> None:
+    """A program may call `asyncio.run` several times with one store."""
+    store, row = stores.open(), launch()
+
+    async def insert() -> None:
+        await store.insert(row, 60.0)
+        await store.aclose()
+
+    async def read() -> Row | None:
+        try:
+            return await store.get(row.id)
+        finally:
+            await store.aclose()
+
+    asyncio.run(insert())
+    found = asyncio.run(read())
+    assert found is not None
+    assert found.id == row.id

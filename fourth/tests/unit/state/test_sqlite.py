@@ -1,0 +1,182 @@
+"""A state in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cmsapi.config import HOUR
+from cmsapi.errors import StateError
+from cmsapi.state.sql import SqlStore
+from cmsapi.state.sqlite import sqlite
+from cmsapi.state.store import Row, Store, open_store
+from tests.support import children
+
+ASKING = """
+import asyncio, json, sys
+from cmsapi.state.store import Row, open_store
+
+async def main(path, name):
+    store = open_store("sqlite:///" + path, "key")
+    store.scope = "scope"
+    granted, won = 0, []
+    for number in range(40):
+        granted += (await store.take(f"{name}-{number}", 1000, 50, 30.0)).wait == 0
+        if await store.insert(Row("analysis", f"kw-{number}", name), 60.0) is None:
+            won.append(number)
+    await store.aclose()
+    print(json.dumps([granted, won]))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Return who may read and write the files of a folder."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+    """What was launched is for the user of the program alone, in the files beside it, too."""
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}", "")
+    await store.durations()
+    assert modes(tmp_path) == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm"], 0o600)
+    await store.aclose()
+
+
+async def test_a_folder_that_is_not_there_is_a_state_error(tmp_path: Path) -> None:
+    """A path that cannot be opened is named."""
+    store = open_store(f"sqlite:///{tmp_path}/nowhere/state.db", "")
+    with pytest.raises(StateError, match="nowhere"):
+        await store.durations()
+
+
+async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> None:
+    """Another file is neither read nor overwritten."""
+    path = tmp_path / "notes.txt"
+    path.write_text("notes " * 1000)
+    with pytest.raises(StateError):
+        await open_store(f"sqlite:///{path}", "").durations()
+    assert path.read_text() == "notes " * 1000
+
+
+async def test_a_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    """What a newer version wrote is not touched."""
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite:///{path}", "")
+    await store.durations()
+    await store.aclose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE cmsapi_meta SET value = '99'")
+    connection.close()
+    for _ in range(2):
+        with pytest.raises(StateError, match="newer"):
+            await store.durations()
+
+
+async def test_a_deadline_passes_by_the_clock(tmp_path: Path) -> None:
+    """Age and deadline move with the clock that all processes share."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    row = Row("analysis", "kw-1", "name")
+    await store.insert(row, 35.0)
+    clock.now += 36.0
+    there = await store.get(row.id)
+    assert there is not None
+    assert (there.age, there.remaining) == (36.0, -1.0)
+    await store.aclose()
+
+
+async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour(tmp_path: Path) -> None:
+    """The process that sent it may have died, and the service may have counted it at the last moment."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    assert (await store.take("lost", 20, 1, 30.0)).wait == 0
+    clock.now += HOUR + 29.0
+    assert (await store.take("next", 20, 1, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("next", 20, 1, 30.0)).wait == 0
+    await store.aclose()
+
+
+async def test_an_answered_request_counts_for_an_hour(tmp_path: Path) -> None:
+    """The hour begins with the answer."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 20, 1, 30.0)
+    clock.now += 5.0
+    await store.answered("a", departed=True, pause=0.0)
+    clock.now += HOUR - 1.0
+    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("b", 20, 1, 30.0)).wait == 0
+    await store.aclose()
+
+
+@pytest.mark.parametrize("back", [86_400.0, 2 * HOUR])
+async def test_requests_of_a_clock_that_was_ahead_count_as_now(tmp_path: Path, back: float) -> None:
+    """A clock that is set back does not close the hour for a day."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 20, 1, 30.0)
+    await store.answered("a", departed=True, pause=60.0)
+    clock.now -= back
+    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(HOUR)
+    clock.now += HOUR
+    assert (await store.take("b", 20, 1, 30.0)).wait == 0
+    await store.aclose()
+
+
+async def test_a_cancelled_call_goes_on_in_its_thread(tmp_path: Path) -> None:
+    """The next call waits until a cancelled one has let go of the connection."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def clock() -> float:
+        loop.call_soon_threadsafe(reached.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(10.0)
+        return 1_800_000_000.0
+
+    store: Store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    rows = [Row("analysis", f"kw-{number}", "name") for number in range(2)]
+    first = asyncio.ensure_future(store.insert(rows[0], 60.0))
+    await reached.wait()
+    first.cancel()
+    second = asyncio.ensure_future(store.insert(rows[1], 60.0))
+    await asyncio.sleep(0.05)
+    go_on.set()
+    assert await second is None
+    assert first.cancelled()
+    assert await store.find("analysis", "kw-0") is not None
+    await store.aclose()
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_file(tmp_path: Path) -> None:
+    """Together they get what the hour has and launch each target once, from the first moment of the file."""
+    path = str(tmp_path / "state.db")
+    running = [
+        subprocess.Popen(children.command(ASKING, path, name), stdout=subprocess.PIPE, text=True) for name in ("a", "b")
+    ]
+    printed = [each.communicate(timeout=50)[0] for each in running]
+    assert [each.returncode for each in running] == [0, 0]
+    (granted, won), (granted_too, won_too) = map(json.loads, printed)
+    assert granted + granted_too == 50
+    assert sorted(won + won_too) == list(range(40))
