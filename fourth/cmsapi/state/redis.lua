@@ -215,17 +215,17 @@ function operations.take(id, per_second, per_hour, seconds, second, hour)
   local requests, now = key('requests'), time()
   per_second, per_hour = tonumber(per_second), tonumber(per_hour)
   redis.call('ZREMRANGEBYSCORE', requests, '-inf', text(now))
-  -- Of a clock that was ahead: as if they had been answered now.
+  -- Of a clock that was ahead: as if they had been taken now.
   local latest = now + seconds + hour
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', requests, '(' .. text(latest), '+inf')) do
-    redis.call('ZADD', requests, text(now + hour), each)
+    redis.call('ZADD', requests, text(latest), each)
   end
-  local pause = (redis.call('GET', key('pause')) or 0) - now
-  if pause > hour + seconds then
-    pause = hour
-    redis.call('SET', key('pause'), text(now + hour))
+  local pause = tonumber(redis.call('GET', key('pause')) or 0)
+  if pause > latest then
+    pause = latest
+    redis.call('SET', key('pause'), text(pause))
   end
-  local wait = math.max(0, pause)
+  local wait = math.max(0, pause - now)
   local used = redis.call('ZCARD', requests)
   local function wait_for(rank, early, most)
     local back = redis.call('ZRANGE', requests, rank, rank, 'WITHSCORES')[2]

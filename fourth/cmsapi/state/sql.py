@@ -213,9 +213,9 @@ class SqlStore:
         def work(transaction: _Transaction) -> Taken:
             now, key = transaction.now, self._key
             transaction.run("DELETE FROM cmsapi_requests WHERE key = ? AND back <= ?", key, now)
-            # Of a clock that was ahead: as if it had been answered now.
+            # Of a clock that was ahead: as if it had been taken now.
             latest = now + seconds + HOUR
-            transaction.run("UPDATE cmsapi_requests SET back = ? WHERE key = ? AND back > ?", now + HOUR, key, latest)
+            transaction.run("UPDATE cmsapi_requests SET back = ? WHERE key = ? AND back > ?", latest, key, latest)
             backs = transaction.run("SELECT id, back FROM cmsapi_requests WHERE key = ? ORDER BY back", key)
             times = [back for name, back in backs if name != _PAUSE]
             pauses = [back - now for name, back in backs if name == _PAUSE]

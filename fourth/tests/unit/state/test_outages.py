@@ -25,7 +25,7 @@ ENOUGH = 100
 @pytest.fixture(params=["redis", "postgres"])
 def server(request: pytest.FixtureRequest) -> Iterator[servers.Server]:
     """Run a server that this test may kill."""
-    with {"redis": servers.redis, "postgres": servers.postgres}[request.param]() as server:
+    with {"redis": servers.redis_server, "postgres": servers.postgres_server}[request.param]() as server:
         yield server
 
 

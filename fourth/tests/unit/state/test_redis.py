@@ -31,7 +31,7 @@ async def warnings_of(url: str, caplog: pytest.LogCaptureFixture) -> str:
 
 async def test_a_safe_server_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """A server that keeps everything on a disk gives no reason."""
-    with servers.redis() as server:
+    with servers.redis_server() as server:
         assert await warnings_of(server.url, caplog) == ""
 
 
@@ -43,14 +43,14 @@ async def test_a_server_that_may_lose_launches_is_warned_of(
     caplog: pytest.LogCaptureFixture, options: list[str], word: str
 ) -> None:
     """A cache for a state, or one without a disk, is used, but not without a word."""
-    with servers.redis(*options) as server:
+    with servers.redis_server(*options) as server:
         assert word in await warnings_of(server.url, caplog)
         assert servers.PASSWORD not in caplog.text
 
 
 async def test_a_cluster_is_refused() -> None:
     """One transaction cannot span the nodes of a cluster, which is said when it is opened."""
-    with servers.redis("--cluster-enabled", "yes") as server:
+    with servers.redis_server("--cluster-enabled", "yes") as server:
         stores = Stores(server.url)
         with pytest.raises(StateError, match="cluster"):
             await stores.open().insert(Row("analysis", "kw-1", "name"), 60.0)
@@ -59,7 +59,7 @@ async def test_a_cluster_is_refused() -> None:
 
 async def test_a_state_of_a_newer_version_is_refused() -> None:
     """What a newer version wrote is not touched."""
-    with servers.redis() as server:
+    with servers.redis_server() as server:
         stores = Stores(server.url)
         with redis.Redis.from_url(server.url) as direct:
             direct.set("cmsapi:schema", 99)
@@ -71,7 +71,7 @@ async def test_a_state_of_a_newer_version_is_refused() -> None:
 
 async def test_a_full_server_and_a_replica_are_state_errors() -> None:
     """A server that refuses to write has written nothing, and the state goes on when it writes again."""
-    with servers.redis() as server, redis.Redis.from_url(server.url) as direct:
+    with servers.redis_server() as server, redis.Redis.from_url(server.url) as direct:
         stores = Stores(server.url)
         store, row = stores.open(), Row("analysis", "kw-1", "name")
         await store.durations()

@@ -131,16 +131,30 @@ async def test_an_answered_request_counts_for_an_hour(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("back", [86_400.0, 2 * HOUR])
-async def test_requests_of_a_clock_that_was_ahead_count_as_now(tmp_path: Path, back: float) -> None:
+async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(tmp_path: Path, back: float) -> None:
     """A clock that is set back does not close the hour for a day."""
     clock = Clock()
     store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
     await store.take("a", 20, 1, 30.0)
     await store.answered("a", departed=True, pause=60.0)
     clock.now -= back
-    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(HOUR)
-    clock.now += HOUR
+    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(HOUR + 30.0)
+    clock.now += HOUR + 30.0
     assert (await store.take("b", 20, 1, 30.0)).wait == 0
+    await store.aclose()
+
+
+async def test_a_small_step_back_ends_no_request(tmp_path: Path) -> None:
+    """A clock that is corrected by a moment leaves a request under way."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 1, 1000, 30.0)
+    clock.now -= 0.001
+    assert (await store.take("b", 1, 1000, 30.0)).wait > 0
+    clock.now += 30.0
+    assert (await store.take("b", 1, 1000, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("b", 1, 1000, 30.0)).wait == 0
     await store.aclose()
 
 
