@@ -265,9 +265,9 @@ class Limiter:
             self._others = max(0, self._others - (permit.rate.remaining > self._remaining))
         elif permit.rate is not None:
             self._newest, self._remaining = permit.number, permit.rate.remaining
-            # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
-            own = self._hour.answered_count + 1
-            self._others = max(0, self._hour.limit - permit.rate.remaining - own)
+            if not self.queues:
+                # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
+                self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
             if permit.departed:

@@ -13,7 +13,7 @@ import math
 import secrets
 from collections.abc import Mapping
 
-from cmsapi.config import RateLimits
+from cmsapi.config import SECOND, RateLimits
 from cmsapi.errors import StateError
 from cmsapi.limits.limiter import Forecast, Limiter, Permit, Priority
 from cmsapi.observe.events import logger
@@ -77,8 +77,10 @@ class SharedLimiter(Limiter):
             logger.warning("the state does not know of an answer, and counts it for longer: %s", error)
             return
         if permit.rate is not None and permit.number == self._newest:
-            # What the local count took for others' is, as far as the store knows it, of our own processes.
             self._others = max(0, self._hour.limit - permit.rate.remaining - answered)
+            self._refused = (Priority.CALL, -math.inf)
+            if self.waiters:
+                self._grant()
 
     def _grant(self, at: float = 0.0) -> None:
         if self._asking is None or self._asking.done():
@@ -123,8 +125,9 @@ class SharedLimiter(Limiter):
             return self._without_store(error, now)
         self._silent, self._used, self._open_jobs = False, taken.used, taken.open_jobs
         if taken.wait:
-            self._refused = (first.priority, now + taken.wait)
-            return now + taken.wait
+            again = max(self._ask_at, now + SECOND) if self._others else math.inf
+            self._refused = (first.priority, min(now + taken.wait, again))
+            return self._refused[1]
         number = self._grant_first()
         if number is None:  # everybody has gone meanwhile
             await self._store.answered(name, departed=False, pause=0.0)
