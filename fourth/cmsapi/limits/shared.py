@@ -17,20 +17,18 @@ from cmsapi.config import SECOND, RateLimits
 from cmsapi.errors import StateError
 from cmsapi.limits.limiter import Forecast, Limiter, Permit, Priority
 from cmsapi.observe.events import logger
-from cmsapi.state.store import SharedStore
+from cmsapi.state.store import SharedStore, Taken
 
 _ALONE = 0.25
 """Part of the hour that a process uses while the store does not answer."""
 
 
-class SharedLimiter(Limiter):
-    """Both limits of one key in several processes.
+_NEWS = 5.0
+"""Seconds after which a process asks the store how much of the hour the others use."""
 
-    Args:
-        limits: The limits.
-        store: The state.
-        seconds: How long a request may be under way.
-    """
+
+class SharedLimiter(Limiter):
+    """Both limits of one key in several processes; a request may be under way for some seconds."""
 
     queues = True
 
@@ -44,11 +42,16 @@ class SharedLimiter(Limiter):
         self._used = 0  # requests of all processes in the last hour, when the store was last asked
         self._open_jobs: Mapping[str, int] = {}
         self._refused = (Priority.CALL, -math.inf)  # the latest priority that had to wait, and until when
+        self._seen = 0.0  # when the store was last asked
+        self._looks: set[asyncio.Task[None]] = set()
         self._silent = False  # whether the store did not answer when it was last asked
 
     def forecast(self) -> Forecast:
         """Return what the hour holds for all processes; what comes back is taken to come as it does here."""
         own = super().forecast()
+        if asyncio.get_running_loop().time() > self._seen + _NEWS and not self._looks:
+            self._looks.add(task := asyncio.create_task(self._look()))
+            task.add_done_callback(self._looks.discard)
         now = asyncio.get_running_loop().time()
         local = self._hour.limit - self._hour.free(now)
         used = max(self._used, local)
@@ -68,7 +71,19 @@ class SharedLimiter(Limiter):
 
     async def aclose(self) -> None:
         """Wait until the store knows of all answers."""
-        await asyncio.gather(*self._reports, return_exceptions=True)
+        await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Ask how things stand, for a process that has sent nothing for a while."""
+        try:
+            self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
+        except StateError as error:
+            logger.warning("the state does not say how much of the hour is used: %s", error)
+            self._seen = asyncio.get_running_loop().time()
+
+    def _saw(self, taken: Taken) -> None:
+        self._silent, self._used, self._open_jobs = False, taken.used, taken.open_jobs
+        self._seen = asyncio.get_running_loop().time()
 
     async def _report(self, name: str, permit: Permit) -> None:
         try:
@@ -123,7 +138,7 @@ class SharedLimiter(Limiter):
             taken = await self._store.take(name, limits.per_second, max(1, most), self._seconds)
         except StateError as error:
             return self._without_store(error, now)
-        self._silent, self._used, self._open_jobs = False, taken.used, taken.open_jobs
+        self._saw(taken)
         if taken.wait:
             again = max(self._ask_at, now + SECOND) if self._others else math.inf
             self._refused = (first.priority, min(now + taken.wait, again))

@@ -228,7 +228,7 @@ function operations.take(id, per_second, per_hour, seconds, second, hour)
   local wait = math.max(0, pause - now)
   local used = redis.call('ZCARD', requests)
   local function wait_for(rank, early, most)
-    local back = redis.call('ZRANGE', requests, rank, rank, 'WITHSCORES')[2]
+    local back = redis.call('ZRANGE', requests, rank, rank, 'WITHSCORES')[2] or (now + hour)
     wait = math.max(wait, math.min(most, back - early - now))
   end
   if used >= per_hour then

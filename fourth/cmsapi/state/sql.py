@@ -222,7 +222,7 @@ class SqlStore:
             bursts = [back - HOUR + SECOND for back in times if back - HOUR + SECOND > now]
             wait = pauses[0] if pauses else 0.0
             if len(times) >= per_hour:
-                wait = max(wait, times[len(times) - per_hour] - now)
+                wait = max(wait, times[len(times) - per_hour] - now if per_hour else HOUR)
             if len(bursts) >= per_second:
                 # Those that are under way are answered long before their time is over.
                 wait = max(wait, min(SECOND, bursts[len(bursts) - per_second] - now))

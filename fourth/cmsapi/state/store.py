@@ -187,7 +187,7 @@ class SharedStore(Store, Protocol):
         Args:
             request_id: Name of the request.
             per_second: Requests in any second.
-            per_hour: Requests in any hour, less those that this one has to leave.
+            per_hour: Requests in any hour, less those that this one has to leave; 0 only looks.
             seconds: How long the request may be under way.
         """
         ...

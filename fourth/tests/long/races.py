@@ -1,0 +1,258 @@
+"""Two processes and one launch: who settles it, and what it costs.
+
+``python -m tests.long.races`` runs all scenes; ``--scenes settle --rounds 200`` some of them:
+
+* settle: rows whose process died, settled by two processes at once;
+* stopped: a process that stands still between the row and the request for longer than the deadline;
+* ahead: a process whose clock is five minutes ahead of the one that launches;
+* overlap: two processes that run the same batch at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.tracked import Token
+from cmsapi.sandbox import Fault, Faults, Fixed, Limits, Sandbox
+from cmsapi.state.store import Row
+from tests.long.crash import end, start
+from tests.long.worker import BATCH, client_of
+
+MARGIN = 5.0
+GENEROUS = Limits(per_second=1000, per_hour=1_000_000)
+
+
+def settings_of(sandbox: Sandbox, base_url: str, file: Path, name: str, items: list[str], **more: Any) -> dict[str, Any]:
+    """Return the settings of a program."""
+    report = file.with_name(f"{file.stem}-{name}.json")
+    known = {"key": sandbox.api_key, "base_url": base_url, "state": f"sqlite:///{file}", "items": items}
+    return known | {"workspace": sandbox.workspace_id, "report": str(report), "request": 1.0, **more}
+
+
+def report(settings: dict[str, Any], errors: str) -> dict[str, Any]:
+    """Return what a program has found; what it has written to stderr if it has failed."""
+    path = Path(settings["report"])
+    return dict(json.loads(path.read_text())) if path.exists() else {"crash": errors[-500:]}
+
+
+def rows_of(file: Path) -> list[tuple[Any, ...]]:
+    """Return kind, target, status and attempt of all launches of a state."""
+    connection = sqlite3.connect(file, timeout=30)
+    try:
+        return connection.execute("SELECT kind, target, status, attempt FROM cmsapi_launches").fetchall()
+    finally:
+        connection.close()
+
+
+def twice(sandbox: Sandbox) -> dict[str, int]:
+    """Return the targets that were paid more than once."""
+    counts = Counter(f"{launch.kind}:{launch.target}" for launch in sandbox.ledger.launches)
+    return {target: count for target, count in counts.items() if count > 1}
+
+
+async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) -> tuple[int, str]:
+    """Let two processes settle rows of a dead one at once; return the number of faults and what was seen.
+
+    Args:
+        folder: Where to keep files.
+        rounds: Number of rows; half of their launches were accepted.
+        steps: What both processes do: ``resume``, ``alone`` or ``batch``.
+        blind: True if half of the looks at a document fail, so that accepted launches become unknown, too.
+    """
+    file = folder / f"settle-{'-'.join(steps)}-{blind}.db"
+    sandbox = Sandbox(keywords=rounds, limits=GENEROUS, durations=Fixed(0.2), clock_skew=3000)
+    async with sandbox.serve() as base_url:
+        items = [f"analysis:{target}" for target in sandbox.keyword_ids]
+        programs = [settings_of(sandbox, base_url, file, name, items, attempts=1) for name in "ab"]
+        async with client_of(programs[0]) as client:
+            await client.jobs.batches()  # opens the state
+            store = client.jobs._poller().store
+            for number, target in enumerate(sandbox.keyword_ids):
+                row = Row("analysis", target, target, token=str(Token(JobKind.ANALYSIS, target, target)))
+                assert await store.insert(row, -1.0, (BATCH, items[number])) is None
+                if number % 2:
+                    await client.request("POST", f"/v1/keywords/{target}/analyze")
+        await asyncio.sleep(0.5)  # all of them have ended
+        if blind:
+            sandbox.faults.rules.append(Fault(match="get_keyword", share=0.5, status=500))
+        for each in programs:
+            each["steps"] = ["ready", *steps]
+        processes = [await start(each) for each in programs]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+        errors = await asyncio.gather(*(end(process) for process in processes))
+    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
+    statuses = Counter((status, attempt) for _, _, status, attempt in rows_of(file))
+    crashes = [each["crash"] for each in found if "crash" in each]
+    left = sum(count for (status, _), count in statuses.items() if status == "sending")
+    again = sum(count for (_, attempt), count in statuses.items() if attempt > 2)
+    launched = len(sandbox.ledger.launches) - rounds // 2
+    seen = f"paid twice {len(twice(sandbox))}, launched again {launched}, rows {dict(statuses)}"
+    return len(twice(sandbox)) + left + again + launched + len(crashes), seen + "".join(f"\n    {each}" for each in crashes)
+
+
+async def stopped(folder: Path, stop: str, kind: str, taker: list[str]) -> tuple[int, str]:
+    """Stop a process between row and request for longer than the deadline, while another takes over.
+
+    Args:
+        folder: Where to keep files.
+        stop: ``after insert`` or ``before send``.
+        kind: Kind of the launch.
+        taker: Steps of the process that takes over.
+    """
+    file = folder / f"stopped-{stop.replace(' ', '-')}-{kind}-{'-'.join(taker)}.db"
+    sandbox = Sandbox(limits=GENEROUS, durations=Fixed(0.3))
+    target = {"analysis": sandbox.keyword_ids[0], "generation": sandbox.content_ids[0], "search": "seed"}[kind]
+    alone = "alone" in taker
+    async with sandbox.serve() as base_url:
+        items = [f"{kind}:{target}"]
+        first = settings_of(sandbox, base_url, file, "a", items, stop=stop, steps=["alone" if alone else "batch"])
+        second = settings_of(sandbox, base_url, file, "b", items, steps=taker)
+        process = await start(first)
+        if not await _stands(process.pid):
+            return 1, f"{stop} {kind}: the process did not stop: {await end(process, 5)}"
+        await asyncio.sleep(1.0 + MARGIN + 1.0)  # its deadline is over
+        errors = await end(await start(second))
+        os.kill(process.pid, signal.SIGCONT)
+        found = [report(first, await end(process)), report(second, errors)]
+    seen = f"{stop}, {kind}, then {'+'.join(taker)}: ledger {len(sandbox.ledger.launches)}, rows {rows_of(file)}"
+    ends = [[(run["ok"], run["error"]) for run in [*each.get("alone", []), *sum(each.get("runs", []), [])]] for each in found]
+    # Two searches alone are two; and right before the sending nothing can stop a request that `retry_unknown` repeats.
+    allowed = (kind == "search" and alone) or (stop == "before send" and "retry_unknown" in taker)
+    faults = (0 if allowed else len(twice(sandbox))) + sum("crash" in each for each in found)
+    return faults, f"{seen}, ends {ends}" + "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
+
+
+async def _stands(pid: int) -> bool:
+    for _ in range(100):
+        await asyncio.sleep(0.1)
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
+            return True
+    return False
+
+
+async def ahead(folder: Path, seconds: float, steps: list[str]) -> tuple[int, str]:
+    """Let two processes work on the same items, of which one has a clock that is ahead.
+
+    Args:
+        folder: Where to keep files.
+        seconds: By how much it is ahead.
+        steps: What both do.
+    """
+    file = folder / f"ahead-{seconds:g}-{'-'.join(steps)}.db"
+    sandbox = Sandbox(keywords=60, limits=Limits(per_second=20, per_hour=100_000), durations=Fixed(1.0))
+    sandbox.faults.latency = (0.05, 0.6)
+    async with sandbox.serve() as base_url:
+        items = [f"analysis:{target}" for target in sandbox.keyword_ids]
+        programs = [settings_of(sandbox, base_url, file, name, items, per_second=20) for name in "ab"]
+        programs[1] |= {"ahead": seconds, "items": items[::-1]}
+        for each in programs:
+            each["steps"] = ["ready", *steps]
+        processes = [await start(each) for each in programs]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+        errors = await asyncio.gather(*(end(process) for process in processes))
+    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
+    ends = [
+        Counter(str(run["error"]) for run in [*each.get("alone", []), *sum(each.get("runs", []), [])]) for each in found
+    ]
+    crashes = [each["crash"] for each in found if "crash" in each]
+    paid, refused = len(twice(sandbox)), sandbox.ledger.count(status=429)
+    statuses = Counter(status for _, _, status, _ in rows_of(file))
+    seen = f"{seconds:g} s ahead, {'+'.join(steps)}: paid twice {paid}, 429: {refused}, ends {[dict(e) for e in ends]}"
+    return paid + refused + len(crashes), f"{seen}, rows {dict(statuses)}" + "".join(f"\n    {each}" for each in crashes)
+
+
+async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tuple[int, str]:
+    """Let two processes run one batch at the same time.
+
+    Args:
+        folder: Where to keep files.
+        kind: Kind of its jobs.
+        seconds: Duration of a job.
+        delay: Seconds by which the second process begins later.
+    """
+    file = folder / f"overlap-{kind}-{seconds:g}-{delay:g}.db"
+    sandbox = Sandbox(keywords=40, contents=40, limits=GENEROUS, durations=Fixed(seconds))
+    sandbox.faults.latency = (0.01, 0.1)
+    async with sandbox.serve() as base_url:
+        targets = {"analysis": sandbox.keyword_ids, "generation": sandbox.content_ids}
+        items = [f"{kind}:{target}" for target in targets.get(kind, [f"seed {number}" for number in range(40)])]
+        programs = [settings_of(sandbox, base_url, file, name, items, in_flight=5) for name in "ab"]
+        for each in programs:
+            each["steps"] = ["ready", "batch"]
+        processes = [await start(each) for each in programs]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            await asyncio.sleep(delay)
+        errors = await asyncio.gather(*(end(process) for process in processes))
+    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
+    ends = [dict(Counter(str(run["error"]) for run in sum(each.get("runs", []), []))) for each in found]
+    crashes = "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
+    paid = sum(twice(sandbox).values()) - len(twice(sandbox))
+    seen = f"{kind} of {seconds:g} s, the second {delay:g} s later: {paid} of 40 paid twice, ends {ends}{crashes}"
+    return paid + len(crashes), seen
+
+
+async def scene(name: str, folder: Path, rounds: int) -> int:
+    """Run a scene with its variants, print what was seen, and return the number of faults."""
+    if name == "settle":
+        part = max(2, rounds // 6)
+        cases = [settle(folder, part, [step], blind=blind) for step in ("resume", "alone", "batch") for blind in (0, 1)]
+        names = [f"{step}, {kind}" for step in ("resume", "alone", "batch") for kind in ("all seen", "half of looks fail")]
+    elif name == "stopped":
+        variants = [
+            (stop, kind, taker)
+            for stop in ("after insert", "before send")
+            for kind in ("analysis", "search", "generation")
+            for taker in (["batch"], ["batch", "retry_unknown", "batch"], ["alone"])
+        ]
+        cases, names = [stopped(folder, *variant) for variant in variants], [""] * len(variants)
+    elif name == "ahead":
+        cases = [ahead(folder, shift, [step]) for shift in (300.0, -300.0) for step in ("alone", "batch")]
+        names = [""] * len(cases)
+    else:
+        kinds = ("analysis", "search", "generation")
+        cases = [overlap(folder, kind, seconds, 0.5) for kind in kinds for seconds in (0.3, 2.0)]
+        names = [""] * len(cases)
+    faults = 0
+    if name == "stopped":  # they wait most of the time
+        results = [result for first in range(0, len(cases), 3) for result in await asyncio.gather(*cases[first : first + 3])]
+    else:
+        results = [await case for case in cases]
+    for (wrong, seen), variant in zip(results, names, strict=True):
+        faults += wrong
+        print(f"{name:8} {'FAULT' if wrong else 'ok   '} {variant + ': ' if variant else ''}{seen}", flush=True)
+    return faults
+
+
+SCENES = ("settle", "stopped", "ahead", "overlap")
+
+
+def main() -> None:
+    """Run what the arguments say; the exit status is 1 if there was a fault."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES)
+    parser.add_argument("--rounds", type=int, default=200, help="rows of the scene settle")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        faults = [asyncio.run(scene(name, Path(folder), options.rounds)) for name in options.scenes]
+    sys.exit(bool(sum(faults)))
+
+
+if __name__ == "__main__":
+    main()
