@@ -1,0 +1,240 @@
+"""Batches: in virtual time with the state in memory, and over several programs with a state in a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from cmsapi import Client, Keyword, PollPolicy, RateLimits
+from cmsapi.errors import ArgumentError, JobFailedError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.sandbox import Fault, Limits, Sandbox
+
+T = TypeVar("T")
+QUICK: Any = {"durations": 0.5, "limits": Limits(per_second=10**9, per_hour=10**9)}  # polled every 0.2 s
+
+virtual = pytest.mark.looptime
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """Return a service whose jobs take a minute."""
+    return Sandbox(durations=60, clock_skew=-4000)
+
+
+def program(directory: Path, sandbox: Sandbox, main: Callable[[Client], Awaitable[T]]) -> T:
+    """Run a program in an event loop of its own; all programs of a directory share a state."""
+
+    async def run() -> T:
+        options: dict[str, Any] = {"base_url": sandbox.base_url, "transport": sandbox.transport}
+        options |= {"polling": PollPolicy(min_interval=0.1, max_interval=0.2), "limits": RateLimits.unlimited()}
+        async with Client(sandbox.api_key, state=f"sqlite:///{directory}/state.db", **options) as client:
+            return await main(client)
+
+    return asyncio.run(run())
+
+
+@virtual
+async def test_a_finished_batch_costs_no_request() -> None:
+    """500 finished analyses that are run again give all their results, without a request."""
+    sandbox = Sandbox(keywords=500, **QUICK)
+    options: dict[str, Any] = {"transport": sandbox.transport, "limits": RateLimits.unlimited()}
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, **options) as client:
+        first = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids, ordered=True)
+        before = len(sandbox.ledger.requests)
+        again = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids, ordered=True)
+    assert len(sandbox.ledger.requests) == before
+    assert [outcome.value for outcome in again] == [outcome.value for outcome in first]
+    assert all(outcome.earlier for outcome in again)
+    assert not any(outcome.earlier for outcome in first)
+
+
+@virtual
+async def test_failed_items_stay_failed_until_they_are_retried(client: Client, sandbox: Sandbox) -> None:
+    """Five failing items that are run three times cost five credits, and five more after `retry_failed`."""
+    items = sandbox.keyword_ids[:5]
+    for keyword in items:
+        sandbox.set_outcome(keyword, "failed")
+    batch = client.jobs.batch("b")
+    for _ in range(3):
+        outcomes = await batch.map(client.keywords.analyze, items)
+        assert all(isinstance(outcome.error, JobFailedError) for outcome in outcomes)
+    assert sum(launch.credits for launch in sandbox.ledger.launches) == 5
+    assert sorted(batch.failed) == sorted(items)
+    assert await batch.retry_failed() == 5
+    assert batch.failed == []
+    for keyword in items:
+        sandbox.set_outcome(keyword, "success")
+    assert all(outcome.ok for outcome in await batch.map(client.keywords.analyze, items))
+    assert sum(launch.credits for launch in sandbox.ledger.launches) == 10
+
+
+@virtual
+async def test_unknown_items_stay_unknown_until_they_are_retried(client: Client, sandbox: Sandbox) -> None:
+    """A launch that nothing tells of is not repeated by a rerun, but after `retry_unknown`."""
+    sandbox.faults.rules.append(Fault(match="analyze_keyword", drop="before", times=1))
+    items = sandbox.keyword_ids[:1]
+    batch = client.jobs.batch("b")
+    for earlier in (False, True):
+        (outcome,) = await batch.map(client.keywords.analyze, items)
+        assert isinstance(outcome.error, LaunchUnknownError)
+        assert outcome.earlier is earlier
+    assert batch.unknown == list(items)
+    assert (await batch.status()).unknown == 1
+    assert await batch.retry_unknown() == 1
+    assert [outcome.ok for outcome in await batch.map(client.keywords.analyze, items)] == [True]
+    assert len(sandbox.ledger.launches) == 1
+
+
+@virtual
+async def test_items_that_were_never_launched_are_launched_by_the_next_run(client: Client, sandbox: Sandbox) -> None:
+    """An item that was refused for want of credits is no failure of its job: the next run launches it."""
+    sandbox.credits = {"analysis": 2}
+    batch = client.jobs.batch("b")
+    outcomes = await batch.map(client.keywords.analyze, sandbox.keyword_ids[:4], in_flight=1)
+    assert [isinstance(outcome.error, OutOfCreditsError) for outcome in outcomes] == [False, False, True, True]
+    assert len(batch.unfinished) == 2
+    sandbox.credits = {"analysis": 9}
+    assert all(outcome.ok for outcome in await batch.map(client.keywords.analyze, sandbox.keyword_ids[:4]))
+    assert len(sandbox.ledger.launches) == 4
+
+
+@virtual
+async def test_two_items_of_one_name_are_refused(client: Client, sandbox: Sandbox) -> None:
+    """Items that cannot be told apart are refused before anything is launched, unless ``key=`` tells them apart."""
+    items = [("a", sandbox.keyword_ids[0]), ("b", sandbox.keyword_ids[0])]
+
+    async def launch(item: tuple[str, str]) -> Job[Keyword]:
+        return await client.keywords.analyze(item[1])
+
+    with pytest.raises(ValueError, match="key"):
+        await client.jobs.batch("b").map(launch, items, key=lambda item: item[1])
+    assert not sandbox.ledger.launches
+    assert len(await client.jobs.batch("b").map(launch, items, key=lambda item: item[0])) == 2
+
+
+@virtual
+async def test_a_batch_joins_what_runs(client: Client, sandbox: Sandbox) -> None:
+    """Two batches of one keyword, while its analysis runs, have an item each and one launch."""
+    keyword = sandbox.keyword_ids[:1]
+    both = [client.jobs.batch(name).map(client.keywords.analyze, keyword) for name in "ab"]
+    (one,), (other,) = await asyncio.gather(*map(asyncio.ensure_future, both))
+    assert one.value == other.value
+    assert len(sandbox.ledger.launches) == 1
+    assert [(each.name, each.succeeded) for each in await client.jobs.batches()] == [("a", 1), ("b", 1)]
+    assert await client.jobs.batch("a").forget() == 1
+    before = len(sandbox.ledger.requests)
+    assert [outcome.ok for outcome in await client.jobs.batch("b").map(client.keywords.analyze, keyword)] == [True]
+    assert len(sandbox.ledger.requests) == before
+
+
+@virtual
+async def test_progress_counts_all_runs(client: Client, sandbox: Sandbox) -> None:
+    """Progress of a batch counts what earlier runs have brought, and their credits."""
+    await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids[:3])
+    batch = client.jobs.batch("b")
+    with pytest.raises(ArgumentError):
+        _ = batch.progress
+    fan_out = batch.map(client.keywords.analyze, sandbox.keyword_ids[:5])
+    assert [(await anext(fan_out)).earlier for _ in range(3)] == [True] * 3
+    assert (batch.progress.total, batch.progress.succeeded, batch.progress.done) == (5, 3, 3)
+    await fan_out
+    assert (batch.progress.done, batch.progress.credits) == (5, 5)
+
+
+@virtual
+async def test_forget_makes_a_batch_new(client: Client, sandbox: Sandbox) -> None:
+    """A batch that was forgotten has no items, and launches them all."""
+    batch = client.jobs.batch("b")
+    await batch.map(client.keywords.analyze, sandbox.keyword_ids[:2])
+    assert await batch.forget() == 2
+    assert await client.jobs.batches() == []
+    assert not any(outcome.earlier for outcome in await batch.map(client.keywords.analyze, sandbox.keyword_ids[:2]))
+    assert len(sandbox.ledger.launches) == 4
+
+
+@virtual
+async def test_articles_wait_for_their_decision(client: Client, sandbox: Sandbox) -> None:
+    """Articles without a decision are in review, for `reviews` and for a rerun with ``on_review=``."""
+    items = sandbox.content_ids[:3]
+    batch = client.jobs.batch("b")
+    for outcome in await batch.map(client.contents.generate, items):
+        assert isinstance(outcome.value, GenerationReview)
+        assert outcome.value.decision is None
+    assert ((await batch.status()).review, len(batch.unfinished)) == (3, 3)
+    reviews = await client.jobs.reviews()
+    assert {review.content_id for review in reviews} == set(items)
+    await reviews[0].cancel()
+    assert len(await client.jobs.reviews()) == 2
+    decisions = [
+        outcome.result().decision
+        for outcome in await client.jobs.batch("b").map(client.contents.generate, items, on_review="confirm")
+    ]
+    assert sorted(map(str, decisions)) == ["cancel", "confirm", "confirm"]
+    assert (await batch.status()).succeeded == 3
+    assert len(sandbox.ledger.launches) == 3
+
+
+def test_results_outlive_their_program(tmp_path: Path) -> None:
+    """Another program gets results and failures from the state: it sends only what opening the state costs."""
+    sandbox = Sandbox(**QUICK)
+    items = sandbox.keyword_ids[:4]
+    sandbox.set_outcome(items[0], "failed")
+
+    async def run(client: Client) -> Any:
+        return await client.jobs.batch("b").map(client.keywords.analyze, items, ordered=True)
+
+    first = program(tmp_path, sandbox, run)
+    before = len(sandbox.ledger.requests)
+    again = program(tmp_path, sandbox, run)
+    assert len(sandbox.ledger.requests) <= before + 1
+    assert [outcome.ok for outcome in again] == [False, True, True, True]
+    assert [outcome.value for outcome in again] == [outcome.value for outcome in first]
+    assert str(again[0].error) == str(first[0].error)
+
+
+def test_jobs_outlive_their_program(tmp_path: Path) -> None:
+    """A program that goes on with a batch waits for jobs of the one before, and launches only the rest."""
+    sandbox = Sandbox(**QUICK)
+
+    async def begin(client: Client) -> None:
+        async with client.jobs.batch("b") as batch:
+            fan_out = batch.map(client.keywords.analyze, sandbox.keyword_ids[:3])
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(fan_out), 0.3)
+
+    async def go_on(client: Client) -> Any:
+        batch = client.jobs.batch("b")
+        status = await batch.status()
+        return status.running, await batch.map(client.keywords.analyze, sandbox.keyword_ids[:5])
+
+    program(tmp_path, sandbox, begin)
+    running, outcomes = program(tmp_path, sandbox, go_on)
+    assert running == 3
+    assert [outcome.ok for outcome in outcomes] == [True] * 5
+    assert len(sandbox.ledger.launches) == 5
+
+
+def test_articles_outlive_their_program(tmp_path: Path) -> None:
+    """An article in review is decided by the next program, and the one after sees the decision."""
+    sandbox = Sandbox(**QUICK)
+    items = sandbox.content_ids[:1]
+
+    async def generate(client: Client) -> Any:
+        return await client.jobs.batch("b").map(client.contents.generate, items)
+
+    async def decide(client: Client) -> Any:
+        (review,) = await client.jobs.reviews()
+        return await review.confirm()
+
+    program(tmp_path, sandbox, generate)
+    assert program(tmp_path, sandbox, decide).id == items[0]
+    before = len(sandbox.ledger.requests)
+    (outcome,) = program(tmp_path, sandbox, generate)
+    assert (outcome.earlier, outcome.value.decision) == (True, "confirm")
+    assert len(sandbox.ledger.requests) <= before + 1
