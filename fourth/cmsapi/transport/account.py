@@ -20,21 +20,14 @@ from cmsapi.state.store import SharedStore, Store, open_store
 
 
 class Account:
-    """Limiter, connections and state of one key in one event loop.
-
-    Attributes:
-        limiter: Both limits.
-        store: The state.
-        transport: The connections.
-        poller: What polls the jobs of the key; kept here for `cmsapi.jobs`, which makes it.
-    """
+    """Limiter, connections and state of one key in one event loop."""
 
     def __init__(self, limiter: Limiter, store: Store, make_transport: Callable[[], Transport]) -> None:
         self.limiter = limiter
         self.store = store
         self.transport: Transport
         self._make_transport = make_transport
-        self.poller: Any = None
+        self.poller: Any = None  # what polls the jobs of the key, made by `cmsapi.jobs`
         self._clients = 0
 
     def join(self) -> None:
@@ -66,15 +59,7 @@ def join_account(
 ) -> Account:
     """Return the account of the running event loop for a key, a state and a way to connect, joined.
 
-    Accounts of one key and state share both, however they connect.
-
-    Args:
-        key: What tells keys apart; the first part is text.
-        connect: How connections are made.
-        limits: Limits of the key.
-        state: Address of the state.
-        seconds: How long a request may be under way.
-        make_transport: Makes the connections.
+    Accounts of one key and state share both, however they connect. A request may be under way for some seconds.
 
     Raises:
         ConfigError: Another client of the same key keeps other limits.

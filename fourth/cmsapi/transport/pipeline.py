@@ -45,27 +45,16 @@ T = TypeVar("T")
 
 @frozen
 class Pipeline:
-    """All that calls of one client have in common.
-
-    Attributes:
-        base_url: Address of the service.
-        headers: Headers of each request, with the key.
-        operations: The table of operations.
-        retry: When requests are repeated.
-        timeouts: Time limits of calls.
-        max_wait: Seconds that a request may wait for the limits.
-        emit: What events go to.
-        account: Returns the limiter and the connections of the running event loop.
-    """
+    """All that calls of one client have in common."""
 
     base_url: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)  # of each request, with the key
     operations: OperationTable
     retry: RetryPolicy
     timeouts: Timeouts
-    max_wait: float | None
+    max_wait: float | None  # seconds that a request may wait for the limits
     emit: Emitter
-    account: Callable[[], Account]
+    account: Callable[[], Account]  # returns the limiter and the connections of the running event loop
 
     @property
     def open(self) -> bool:
@@ -85,16 +74,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out an operation and return its answer as a model.
-
-        Args:
-            name: Name of the operation.
-            shape: Class of the answer; `NoneType` for an answer whose body is ignored.
-            ids: Identifiers in the order of the path.
-            params: Query parameters; those that are None are left out.
-            json: Body.
-            priority: Who goes first when requests wait for the limits.
-        """
+        """Carry out an operation and return its answer as a model; `NoneType` for one whose body is ignored."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -163,12 +143,7 @@ class Pipeline:
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
 
-        Args:
-            request: The request.
-            operation: Its operation; None for a request of the user's own.
-            priority: Who goes first when requests wait for the limits.
-            retry: When it is repeated; None for the client's policy.
-            limiter: The limits that it keeps; None for those of the key.
+        A request of the user's own has no operation; ``retry`` and ``limiter`` replace the client's.
 
         Raises:
             APIError: The service refused it.
@@ -262,11 +237,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Return the body of an answer as a model that knows its answer; None if there is nothing to read.
-
-    Raises:
-        DecodeError: The body does not fit.
-    """
+    """Return the body of an answer as a model that knows its answer; None if there is nothing to read."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body, operation)
