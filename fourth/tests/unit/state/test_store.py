@@ -220,7 +220,9 @@ async def test_a_deleted_launch_takes_its_items_along(store: Store) -> None:
     assert list(await store.items("batch")) == ["b"]
     assert await store.items("other") == {}
     assert await store.batches() == {"batch": {SENDING: 1}}
-    assert await store.insert(launch("a"), 60.0) is None
+    again = launch("a")
+    assert await store.insert(again, 60.0) is None
+    assert timeless(await store.find("analysis", "a")) == again
 
 
 async def test_an_item_belongs_to_its_newest_launch(store: Store) -> None:
