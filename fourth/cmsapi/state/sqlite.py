@@ -24,8 +24,12 @@ def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
     def connect() -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error:  # it is no database
+            connection.close()
+            raise
         return connection
 
     def begin(connection: Any, lock: str) -> None:
