@@ -3,6 +3,8 @@
 ``python -m tests.long.crash --batches 60 --state sqlite`` prints a line for each batch and a sum.
 """
 
+# ruff: noqa: T201  a program that prints
+
 from __future__ import annotations
 
 import argparse

@@ -8,6 +8,8 @@
 * overlap: two processes that run the same batch at the same time.
 """
 
+# ruff: noqa: T201, SLF001, ASYNC240  a program that prints, looks at the state, and reads small files
+
 from __future__ import annotations
 
 import argparse
@@ -24,16 +26,18 @@ from typing import Any
 
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.tracked import Token
-from cmsapi.sandbox import Fault, Faults, Fixed, Limits, Sandbox
+from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
 from cmsapi.state.store import Row
-from tests.long.crash import end, start
+from tests.long.crash import end, sending, start
 from tests.long.worker import BATCH, client_of
 
 MARGIN = 5.0
 GENEROUS = Limits(per_second=1000, per_hour=1_000_000)
 
 
-def settings_of(sandbox: Sandbox, base_url: str, file: Path, name: str, items: list[str], **more: Any) -> dict[str, Any]:
+def settings_of(
+    sandbox: Sandbox, base_url: str, file: Path, name: str, items: list[str], **more: Any
+) -> dict[str, Any]:
     """Return the settings of a program."""
     report = file.with_name(f"{file.stem}-{name}.json")
     known = {"key": sandbox.api_key, "base_url": base_url, "state": f"sqlite:///{file}", "items": items}
@@ -59,6 +63,18 @@ def twice(sandbox: Sandbox) -> dict[str, int]:
     """Return the targets that were paid more than once."""
     counts = Counter(f"{launch.kind}:{launch.target}" for launch in sandbox.ledger.launches)
     return {target: count for target, count in counts.items() if count > 1}
+
+
+def runs_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return all outcomes that a program has found."""
+    return [*found.get("alone", []), *(outcome for run in found.get("runs", []) for outcome in run)]
+
+
+async def release(process: asyncio.subprocess.Process) -> None:
+    """Let a program go on that has said that it is ready."""
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    await process.stdin.drain()
 
 
 async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) -> tuple[int, str]:
@@ -90,8 +106,7 @@ async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) ->
             each["steps"] = ["ready", *steps]
         processes = [await start(each) for each in programs]
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(b"\n")
+            await release(process)
         errors = await asyncio.gather(*(end(process) for process in processes))
     found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
     statuses = Counter((status, attempt) for _, _, status, attempt in rows_of(file))
@@ -100,7 +115,9 @@ async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) ->
     again = sum(count for (_, attempt), count in statuses.items() if attempt > 2)
     launched = len(sandbox.ledger.launches) - rounds // 2
     seen = f"paid twice {len(twice(sandbox))}, launched again {launched}, rows {dict(statuses)}"
-    return len(twice(sandbox)) + left + again + launched + len(crashes), seen + "".join(f"\n    {each}" for each in crashes)
+    return len(twice(sandbox)) + left + again + launched + len(crashes), seen + "".join(
+        f"\n    {each}" for each in crashes
+    )
 
 
 async def stopped(folder: Path, stop: str, kind: str, taker: list[str]) -> tuple[int, str]:
@@ -128,7 +145,7 @@ async def stopped(folder: Path, stop: str, kind: str, taker: list[str]) -> tuple
         os.kill(process.pid, signal.SIGCONT)
         found = [report(first, await end(process)), report(second, errors)]
     seen = f"{stop}, {kind}, then {'+'.join(taker)}: ledger {len(sandbox.ledger.launches)}, rows {rows_of(file)}"
-    ends = [[(run["ok"], run["error"]) for run in [*each.get("alone", []), *sum(each.get("runs", []), [])]] for each in found]
+    ends = [[(run["ok"], run["error"]) for run in runs_of(each)] for each in found]
     # Two searches alone are two; and right before the sending nothing can stop a request that `retry_unknown` repeats.
     allowed = (kind == "search" and alone) or (stop == "before send" and "retry_unknown" in taker)
     faults = (0 if allowed else len(twice(sandbox))) + sum("crash" in each for each in found)
@@ -143,37 +160,36 @@ async def _stands(pid: int) -> bool:
     return False
 
 
-async def ahead(folder: Path, seconds: float, steps: list[str]) -> tuple[int, str]:
-    """Let two processes work on the same items, of which one has a clock that is ahead.
+async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
+    """Let a process whose clock is ahead take up launches of another one whose answers are slow.
 
     Args:
         folder: Where to keep files.
-        seconds: By how much it is ahead.
-        steps: What both do.
+        seconds: By how much the clock of the second one is ahead.
+        step: What the second one does: ``batch``, ``resume`` or ``alone``.
     """
-    file = folder / f"ahead-{seconds:g}-{'-'.join(steps)}.db"
-    sandbox = Sandbox(keywords=60, limits=Limits(per_second=20, per_hour=100_000), durations=Fixed(1.0))
-    sandbox.faults.latency = (0.05, 0.6)
+    file = folder / f"ahead-{seconds:g}-{step}.db"
+    sandbox = Sandbox(keywords=30, limits=GENEROUS, durations=Fixed(3.0))
+    sandbox.faults.latency = 1.6
     async with sandbox.serve() as base_url:
         items = [f"analysis:{target}" for target in sandbox.keyword_ids]
-        programs = [settings_of(sandbox, base_url, file, name, items, per_second=20) for name in "ab"]
-        programs[1] |= {"ahead": seconds, "items": items[::-1]}
-        for each in programs:
-            each["steps"] = ["ready", *steps]
+        programs = [settings_of(sandbox, base_url, file, name, items, request=4.0, in_flight=30) for name in "ab"]
+        programs[0] |= {"steps": ["ready", "batch"]}
+        programs[1] |= {"steps": ["open", "ready", step], "ahead": seconds}
         processes = [await start(each) for each in programs]
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(b"\n")
-        errors = await asyncio.gather(*(end(process) for process in processes))
+        await release(processes[0])
+        for _ in range(600):
+            if file.exists() and len(sending(file)) >= 20:
+                break
+            await asyncio.sleep(0.02)
+        await release(processes[1])
+        errors = await asyncio.gather(*(end(process, 60) for process in processes))
     found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
-    ends = [
-        Counter(str(run["error"]) for run in [*each.get("alone", []), *sum(each.get("runs", []), [])]) for each in found
-    ]
-    crashes = [each["crash"] for each in found if "crash" in each]
-    paid, refused = len(twice(sandbox)), sandbox.ledger.count(status=429)
-    statuses = Counter(status for _, _, status, _ in rows_of(file))
-    seen = f"{seconds:g} s ahead, {'+'.join(steps)}: paid twice {paid}, 429: {refused}, ends {[dict(e) for e in ends]}"
-    return paid + refused + len(crashes), f"{seen}, rows {dict(statuses)}" + "".join(f"\n    {each}" for each in crashes)
+    ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
+    crashes = "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
+    statuses = dict(Counter((status, attempt) for _, _, status, attempt in rows_of(file)))
+    seen = f"{seconds:g} s ahead, then {step}: paid twice {len(twice(sandbox))}, ends {ends}, rows {statuses}{crashes}"
+    return len(twice(sandbox)) + len(crashes), seen
 
 
 async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tuple[int, str]:
@@ -196,12 +212,11 @@ async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tupl
             each["steps"] = ["ready", "batch"]
         processes = [await start(each) for each in programs]
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(b"\n")
+            await release(process)
             await asyncio.sleep(delay)
         errors = await asyncio.gather(*(end(process) for process in processes))
     found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
-    ends = [dict(Counter(str(run["error"]) for run in sum(each.get("runs", []), []))) for each in found]
+    ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
     crashes = "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
     paid = sum(twice(sandbox).values()) - len(twice(sandbox))
     seen = f"{kind} of {seconds:g} s, the second {delay:g} s later: {paid} of 40 paid twice, ends {ends}{crashes}"
@@ -212,8 +227,13 @@ async def scene(name: str, folder: Path, rounds: int) -> int:
     """Run a scene with its variants, print what was seen, and return the number of faults."""
     if name == "settle":
         part = max(2, rounds // 6)
-        cases = [settle(folder, part, [step], blind=blind) for step in ("resume", "alone", "batch") for blind in (0, 1)]
-        names = [f"{step}, {kind}" for step in ("resume", "alone", "batch") for kind in ("all seen", "half of looks fail")]
+        cases = [
+            settle(folder, part, [step], blind=blind)
+            for step in ("resume", "alone", "batch")
+            for blind in (False, True)
+        ]
+        looks = ("all seen", "half of looks fail")
+        names = [f"{step}, {kind}" for step in ("resume", "alone", "batch") for kind in looks]
     elif name == "stopped":
         variants = [
             (stop, kind, taker)
@@ -223,7 +243,7 @@ async def scene(name: str, folder: Path, rounds: int) -> int:
         ]
         cases, names = [stopped(folder, *variant) for variant in variants], [""] * len(variants)
     elif name == "ahead":
-        cases = [ahead(folder, shift, [step]) for shift in (300.0, -300.0) for step in ("alone", "batch")]
+        cases = [ahead(folder, shift, step) for shift in (0.0, 300.0, -300.0) for step in ("batch", "resume", "alone")]
         names = [""] * len(cases)
     else:
         kinds = ("analysis", "search", "generation")
@@ -231,7 +251,9 @@ async def scene(name: str, folder: Path, rounds: int) -> int:
         names = [""] * len(cases)
     faults = 0
     if name == "stopped":  # they wait most of the time
-        results = [result for first in range(0, len(cases), 3) for result in await asyncio.gather(*cases[first : first + 3])]
+        results = [
+            result for first in range(0, len(cases), 3) for result in await asyncio.gather(*cases[first : first + 3])
+        ]
     else:
         results = [await case for case in cases]
     for (wrong, seen), variant in zip(results, names, strict=True):

@@ -3,6 +3,8 @@
 Its only argument is JSON; what it has found goes to the file ``report`` as JSON once it has come to its end.
 """
 
+# ruff: noqa: T201  a program that prints
+
 from __future__ import annotations
 
 import asyncio
@@ -103,6 +105,8 @@ async def work(settings: dict[str, Any]) -> dict[str, Any]:
                 found.setdefault("runs", []).append(await run_batch(client, settings))
             elif step == "resume":
                 found.setdefault("resumed", []).append(await resume(client))
+            elif step == "open":
+                await client.jobs.batches()
             elif step == "alone":
                 found["alone"] = await launch_alone(client, settings)
             elif step == "retry_unknown":
@@ -137,7 +141,8 @@ class StoppingTransport:
 
 def stop_after_insert() -> None:
     """Stop this process once, right after a launch was written down."""
-    insert, stopped = SqlStore.insert, []
+    insert = SqlStore.insert
+    stopped: list[bool] = []
 
     async def stopping(*arguments: Any, **named: Any) -> Any:
         there = await insert(*arguments, **named)
@@ -151,7 +156,7 @@ def stop_after_insert() -> None:
 
 def shift_clock(seconds: float) -> None:
     """Let the clock of the state be ahead, as on another host."""
-    sqlite_module.sqlite = functools.partial(sqlite_module.sqlite, clock=lambda: time.time() + seconds)  # type: ignore[assignment]
+    sqlite_module.sqlite = functools.partial(sqlite_module.sqlite, clock=lambda: time.time() + seconds)
 
 
 def main() -> None:
