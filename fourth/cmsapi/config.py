@@ -82,7 +82,7 @@ class RateLimits:
     @classmethod
     def unlimited(cls) -> RateLimits:
         """Return limits that hold nothing back, for a service that has none."""
-        return cls(per_second=10**9, per_hour=10**9)
+        return cls(per_second=10**9, per_hour=10**9, reserve=0)
 
 
 @frozen
@@ -117,7 +117,7 @@ class PollPolicy:
     Attributes:
         min_interval: Seconds between two polls of a job, at least.
         max_interval: Seconds between two polls of a job as long as the hour holds them.
-        job_timeout: Seconds after which any wait for a job ends.
+        job_timeout: Seconds after which any wait for a job ends, from its beginning.
         unclear_timeout: Seconds for which answers may be unclear before the wait ends with `UnclearJobError`.
         outage_timeout: Seconds for which polls may fail before the last error ends the wait.
         words: Further words of the service and what they mean: ``running``, ``review``, ``succeeded`` or ``failed``.

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from attrs import frozen
 
-from cmsapi.errors import ArgumentError, CMSError, JobFailedError, LaunchUnknownError
+from cmsapi.errors import CMSError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.fan_out import FanOut, Run, check_options, each, seconds_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
@@ -66,7 +66,6 @@ class Batch:
         self._recovery = recovery
         self._rows: dict[str, Row] = {}
         self._run: _BatchRun[Any, Any] | None = None
-        self._fan_out: FanOut[Any, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Batch {self.name}>"
@@ -76,8 +75,8 @@ class Batch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._fan_out is not None:
-            await self._fan_out.aclose()
+        if self._run is not None:
+            await self._run.stop()
 
     def map(
         self,
@@ -98,25 +97,23 @@ class Batch:
         with `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
 
         Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
-        two have one name; ``on_review`` decides on articles of jobs that an earlier run has launched.
+        two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
-        flying = check_options(launch, in_flight, errors, max_credits, ordered=ordered)
-        budget, seconds = Budget(max_credits), seconds_of(timeout)
+        flying = check_options(launch, items, in_flight, errors, max_credits, ordered=ordered)
+        budget, seconds = Budget(max_credits), seconds_of("timeout", timeout)
         run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, items, flying, budget, seconds, self.name, key)
         run.recovery, run.on_review = self._recovery, on_review
-        self._run, self._fan_out = run, FanOut(run, ordered=ordered, errors=errors)
-        return self._fan_out
+        self._run = run  # and not the fan-out: it stops the run when nobody holds it any more
+        return FanOut(run, ordered=ordered, errors=errors)
 
     @property
     def progress(self) -> Progress:
-        """How far the run of `map` is, earlier outcomes included.
-
-        Raises:
-            ArgumentError: `map` was not called.
-        """
-        if self._run is None:
-            raise ArgumentError("batch", "has no run in this program: ask status()")
-        return self._run.progress()
+        """How far the run of `map` is, earlier outcomes included; before it, how far the batch was when it was read."""
+        if self._run is not None:
+            return self._run.progress()
+        known = status_of(self.name, Counter(row.status for row in self._rows.values()))
+        running = known.running + known.review
+        return Progress(known.total, running, known.succeeded, known.failed, known.unknown, 0, 0, None)
 
     async def status(self) -> BatchStatus:
         """Return how far the batch is, in all processes. Costs no request."""
@@ -210,15 +207,16 @@ class _BatchRun(Run[I, R]):
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
-        if row.status is JobStatus.UNKNOWN:
-            error = LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)
+        try:
+            job: Job[R] = Job(self.recovery.recall(row, self.on_review), self._poller)
+        except LaunchUnknownError as error:
             self.end(number, Failed(item, None, error, earlier=True))
             return
-        job: Job[R] = Job(self.recovery.attach(row, self.on_review), self._poller)
-        if row.status is JobStatus.FAILED:
-            self.end(number, Failed(item, job, JobFailedError(str(row.error), token=row.token), earlier=True))
-        elif row.status is JobStatus.SUCCEEDED and row.result is not None:
-            self.end(number, Succeeded(item, job, self.recovery.result(row), earlier=True))
+        failure = job.exception()
+        if failure is not None:
+            self.end(number, Failed(item, job, failure, earlier=True))
+        elif job.done():
+            self.end(number, Succeeded(item, job, job.result(), earlier=True))
         else:
             self.follow(number, item, job)
 

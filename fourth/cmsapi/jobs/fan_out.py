@@ -22,6 +22,7 @@ from cmsapi.jobs.launch import CURRENT_ITEM, Budget, Item
 from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
 from cmsapi.jobs.poller import Poller
 from cmsapi.jobs.progress import Follow, Progress
+from cmsapi.jobs.review import OnReview
 from cmsapi.wire.arguments import check_number, check_word
 
 I = TypeVar("I")  # noqa: E741  an item
@@ -34,7 +35,7 @@ class Run(Generic[I, R]):
     def __init__(
         self,
         poller: Poller,
-        launch: Callable[[I], Any],
+        launch: Callable[[I], Any] | None,  # None for items that are jobs
         items: Iterable[I] | AsyncIterable[I],
         in_flight: int | None,  # None for as many as the hour holds
         budget: Budget,
@@ -44,7 +45,7 @@ class Run(Generic[I, R]):
     ) -> None:
         self._poller = poller
         self._launch = launch
-        self._items = items
+        self._items = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
         self._in_flight = in_flight
         self._budget = budget
         self._timeout = timeout
@@ -58,8 +59,10 @@ class Run(Generic[I, R]):
         self._slot = asyncio.Event()  # set when a job has ended
         self._out_of_credits: OutOfCreditsError | None = None
         self._fed = False
+        self._stopped = False
+        self.on_review: OnReview | None = None
         self.waits: dict[Any, Any] = {}
-        self.total: int | None = len(items) if isinstance(items, Sized) else None
+        self.total: int | None = len(self._items) if isinstance(self._items, list) else None
         self.begun = 0
         self.running = 0
         self.credits_before = 0  # of earlier runs of a batch
@@ -88,9 +91,11 @@ class Run(Generic[I, R]):
 
     def abandon(self) -> None:
         """Launch no more, and wait for no job."""
+        self._stopped = True
         self._poller.waiting.pop(self, None)
         for task in (*self._tasks, *([self._feeding] if self._feeding else [])):
-            task.cancel()
+            if task is not asyncio.current_task(self.loop):
+                task.cancel()
         for wait in self.waits.values():
             wait.close()
         self.waits.clear()
@@ -116,13 +121,15 @@ class Run(Generic[I, R]):
     async def _feed(self) -> None:
         try:
             async for number, item in self._to_launch():
-                reserved = 0.0 if self._out_of_credits else await self._admit()
+                reserved = 0.0 if self._out_of_credits or self._launch is None else await self._admit()
                 self.begun, self.running = self.begun + 1, self.running + 1
-                if self._out_of_credits:
+                if isinstance(item, Job):
+                    self.follow(number, item, item)
+                elif self._out_of_credits:
                     self.end(number, Failed(item, None, copy.copy(self._out_of_credits)))
                 else:
                     self.start(self.one(number, item, reserved))
-            self._fed = True
+            self._fed, self.total = True, self.begun
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # of the items
@@ -163,11 +170,9 @@ class Run(Generic[I, R]):
                 self._fail(error)
             self.end(number, Failed(item, None, error))
             return
-        except asyncio.CancelledError:
-            self.running -= 1
-            raise
         except BaseException as error:
-            self._fail(error)
+            if not self._stopped:
+                self._fail(error)
             return
         finally:
             self._poller.admitted -= reserved
@@ -177,8 +182,8 @@ class Run(Generic[I, R]):
         self.follow(number, item, job)
 
     async def _launch_one(self, item: I) -> Job[R]:
-        current = Item(self._budget, self._batch, self._key(item) if self._batch else "")
-        CURRENT_ITEM.set(current)
+        assert self._launch is not None  # noqa: S101  items are no jobs
+        CURRENT_ITEM.set(Item(self._budget, self._batch, self._key(item) if self._batch else "", self.on_review))
         answer = self._launch(item)
         job = await answer if inspect.isawaitable(answer) and not isinstance(answer, Job) else answer
         if not isinstance(job, Job):
@@ -187,7 +192,7 @@ class Run(Generic[I, R]):
 
     def follow(self, number: int, item: I, job: Job[R]) -> None:
         """Wait for a job, and keep its outcome."""
-        wait = self.waits[number] = job.begin_wait(self._timeout, since_launch=True)
+        wait = self.waits[number] = job.begin_wait(self._timeout)
 
         def ended(future: asyncio.Future[None]) -> None:
             if self.waits.pop(number, None) is None:
@@ -217,9 +222,7 @@ class Run(Generic[I, R]):
     def _fail(self, error: BaseException) -> None:
         if self.failure is None:
             self.failure = error
-        if self._feeding is not None:
-            self._feeding.cancel()
-        self._tell()
+        self.abandon()
 
     def _tell(self) -> None:
         self.arrived.set()
@@ -298,14 +301,15 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     async def aclose(self) -> None:
         """Launch no more, and wait for no job. Jobs that run go on at the service."""
-        if not self._run.finished:
-            await self._run.stop()
+        await self._run.stop()
 
 
 def check_options(
-    launch: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None, *, ordered: bool
+    launch: Any, items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None, *, ordered: bool
 ) -> int | None:
     """Check the arguments of ``map``, and return the number of jobs in flight; None for as many as the hour holds."""
+    if isinstance(items, str | bytes):
+        raise ArgumentError("items", "must be several items, not one text")
     if not callable(launch):
         raise ArgumentError("launch", f"must be a function that launches a job, got {launch!r}")
     check_word("errors", errors, ("collect", "raise"))
@@ -316,11 +320,11 @@ def check_options(
     return None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
 
 
-def seconds_of(timeout: float | timedelta | None) -> float:
+def seconds_of(parameter: str, value: float | timedelta | None, least: float = 1e-9) -> float:
     """Return a time limit in seconds; infinity for none."""
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
-        raise ArgumentError("timeout", f"must be a number of seconds above 0, or a timedelta, got {timeout!r}")
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= least):
+        raise ArgumentError(parameter, f"must be a number of seconds above 0, or a timedelta, got {value!r}")
     return math.inf if seconds is None else seconds
 
 

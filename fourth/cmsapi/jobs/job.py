@@ -106,22 +106,16 @@ class Job(Generic[T]):
             CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        until = math.inf if seconds is None else asyncio.get_running_loop().time() + seconds
-        wait = self.begin_wait(until)
+        wait = self.begin_wait(math.inf if seconds is None else seconds)
         try:
             await wait.ended
         finally:
             wait.close()
         return self.result()
 
-    def begin_wait(self, until: float, *, since_launch: bool = False) -> Wait:
-        """Return a wait for the end of the job, until a loop time or a number of seconds after the launch.
-
-        It has to be closed. For whoever waits for many jobs at once; others ``await job``.
-        """
-        launched = self._tracked.launched
-        end = min(launched + until if since_launch else until, launched + self._poller.job_timeout)
-        return Wait(self._tracked, self._poller, end)
+    def begin_wait(self, seconds: float) -> Wait:
+        """Return a wait for the end of the job, which has to be closed; for whoever waits for many jobs at once."""
+        return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
         """Poll once, now, and return the status. Costs one request, and those of the result at the end.
@@ -172,26 +166,27 @@ class Wait:
 
     __slots__ = ("_poller", "_timer", "_tracked", "ended")
 
-    def __init__(self, tracked: Tracked, poller: Poller, end: float) -> None:
+    def __init__(self, tracked: Tracked, poller: Poller, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self._tracked = tracked
         self._poller = poller
         self.ended: asyncio.Future[None] = loop.create_future()
         tracked.waiters.add(self.ended)
         poller.watch(tracked)
-        self._timer = loop.call_at(end, self._expire, end)
+        self._timer = loop.call_later(seconds, self._expire, seconds)
         if tracked.done:
             self.ended.set_result(None)
 
-    def _expire(self, end: float) -> None:
+    def _expire(self, seconds: float) -> None:
         if not self.ended.done():
-            seconds = end - self._tracked.launched
-            problem = f"{self._tracked} still runs {seconds:.0f} s after its launch; it goes on, waiting again is free"
+            problem = f"{self._tracked} still runs after {seconds:g} s; it goes on, and waiting again costs no credit"
             self.ended.set_exception(JobWaitTimeoutError(problem, token=self._tracked.token))
 
     def close(self) -> None:
         """End the wait."""
         self._timer.cancel()
+        if self.ended.done() and not self.ended.cancelled():
+            self.ended.exception()  # seen, also if nobody came to look
         self._tracked.waiters.discard(self.ended)
         self._poller.unwatch(self._tracked)
 

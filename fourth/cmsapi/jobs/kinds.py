@@ -234,10 +234,6 @@ class GenerationKind(Kind):
             raise DecodeError("the answer to the launch has no identifier", path="$.id", operation=self.launch)
         return target, answer.id
 
-    def pack(self, value: Any) -> Any:
-        """Return the generation of a review as JSON."""
-        return to_dict(value.generation)
-
 
 def _is_new(document: Any, launch: LaunchContext) -> bool:
     analyzed = document.last_analyzed_at

@@ -84,6 +84,7 @@ class Item:
     budget: Budget
     batch: str | None = None
     key: str = ""  # its name in the batch
+    on_review: OnReview | None = None
     used: bool = False  # whether the function has launched a job
 
 
@@ -92,7 +93,11 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 
 
 class _InTheWayError(Exception):
-    """Raised when another process launches for the same target, or has taken over this launch."""
+    """Raised when there is another launch for the same target or item, or another process has taken over this one."""
+
+    def __init__(self, row: Row | None) -> None:
+        super().__init__()
+        self.row = row
 
 
 class _SuspendedError(Exception):
@@ -132,8 +137,8 @@ class Launcher:
         elif launch.settings != wanted.settings:
             raise launch.other_settings(None)
         job = await self._wait(launch)
-        if wanted.place and job.row and wanted.place not in job.places:
-            await poller.store.add_item(*wanted.place, job.row.id)
+        if wanted.place and job.launch and wanted.place not in job.places:
+            await poller.store.add_item(*wanted.place, job.launch)
             job.places += (wanted.place,)
         if item is None:
             poller.launched_alone()
@@ -221,7 +226,7 @@ class Launch:
         self._poller = poller
         self._kind = kind
         self._body = body
-        self._on_review = on_review
+        self._on_review = on_review or (item.on_review if item else None)
         self._token = Token(kind.name, target, name)
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
@@ -246,15 +251,19 @@ class Launch:
         """Join the job that runs for the target, or launch one."""
         try:
             await self._poller.open(self._pipeline)
+            row = await self._poller.store.find(*self.key) if self._kind.joins else None
             while True:
-                row = await self._poller.store.find(*self.key) if self._kind.joins else None
                 if row is None:
-                    with contextlib.suppress(_InTheWayError):
+                    try:
                         return await self._launch()
+                    except _InTheWayError as other:
+                        row = other.row
                 elif row.settings != self.settings:
                     raise self.other_settings(row.token)
                 elif job := await self._recovery.join(row, self._on_review):
                     return job
+                else:
+                    row = await self._poller.store.find(*self.key)
         except asyncio.CancelledError:
             if self.closed:
                 raise ClientClosedError(f"{self}: the client was closed before it was sent; it cost nothing") from None
@@ -332,7 +341,7 @@ class Launch:
         if searches:
             self._poller.balance.accepted()
         at, row = service_time(response, self._began), self._known_row
-        token = evolve(self._token, id=identifier, own=own, at=at, launch=row.id)
+        token = evolve(self._token, id=identifier, own=own, at=at)
         job = await self._poller.adopt(row, kind, token, self._began, pipeline, self._on_review)
         job.places = (self.place,) if self.place else ()
         return job
@@ -344,13 +353,16 @@ class Launch:
             raise asyncio.CancelledError  # the last caller has gone while nothing was under way
         began = loop.time()
         if self.row is None:
-            row = Row(*self.key, self._token.name, settings=self.settings, token=str(self._token))
-            if await store.insert(row, self._deadline, self.place):
-                raise _InTheWayError
+            row = Row(*self.key, self._token.name, settings=self.settings)
+            self._token = evolve(self._token, launch=row.id)
+            row = evolve(row, token=str(self._token))
+            if there := await store.insert(row, self._deadline, self.place):
+                raise _InTheWayError(there)
         else:
             row = evolve(self.row, attempt=self.row.attempt + 1)
             if not await store.update(self.row, self._deadline, attempt=row.attempt):
-                raise _InTheWayError
+                self.row = None
+                raise _InTheWayError(await store.get(row.id))
         self.row, self._began = row, loop.time()
         if self._began - began > self._deadline / 2:
             raise _SuspendedError

@@ -17,6 +17,7 @@ from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import Budget, Launcher
 from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.recovery import unknown
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.tracked import Token
 from cmsapi.state.store import JobStatus, Row, Store
@@ -78,16 +79,19 @@ class Jobs:
             in_flight: Jobs that run at the same time, at most; ``"auto"`` for as many as the hour holds.
             errors: ``"collect"`` hands out failed items as `Failed`; ``"raise"`` raises the first error.
             max_credits: Credits that the launches may cost; further items fail with `OutOfCreditsError`, unsent.
-            timeout: Seconds from the launch of each job for which it is waited for.
+            timeout: Seconds for which each job is waited for after its launch.
             ordered: True for outcomes in the order of the items.
         """
-        flying = check_options(launch, in_flight, errors, max_credits, ordered=ordered)
-        run: Run[I, R] = Run(self._poller(), launch, items, flying, Budget(max_credits), seconds_of(timeout))
+        flying = check_options(launch, items, in_flight, errors, max_credits, ordered=ordered)
+        run: Run[I, R] = Run(self._poller(), launch, items, flying, Budget(max_credits), seconds_of("timeout", timeout))
         return FanOut(run, ordered=ordered, errors=errors)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> FanOut[Job[R], R]:
         """Wait for jobs, and return their outcomes as they come. Costs the polls."""
-        run: Run[Job[R], R] = Run(self._poller(), _itself, list(jobs), None, Budget(None), math.inf)
+        listed = list(jobs)
+        if not all(isinstance(job, Job) for job in listed):
+            raise ArgumentError("jobs", "must be jobs: await the launches first")
+        run: Run[Job[R], R] = Run(self._poller(), None, listed, None, Budget(None), math.inf)
         return FanOut(run, ordered=False, errors="collect")
 
     async def run(self, launch: Awaitable[Job[R]]) -> R:
@@ -141,9 +145,7 @@ class Jobs:
         if kind is not None and known.kind != kind:
             raise ArgumentError("token", f"is of kind {known.kind}, not {kind}")
         poller = self._poller()
-        tracked = poller.track(self._launcher.recovery.kinds[known.kind], known.id, self._pipeline)
-        tracked.name, tracked.own, tracked.at = known.name, known.own, known.at
-        return Job(tracked, poller)
+        return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
         """Return the status of the job of a token: of its launch in the state, else by one poll."""
@@ -165,9 +167,7 @@ class Jobs:
     async def unknown(self) -> list[LaunchUnknownError]:
         """Return the launches that may or may not have been accepted, as errors that say where to look."""
         rows = await (await self._store()).rows([JobStatus.UNKNOWN])
-        return [
-            LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token) for row in rows
-        ]
+        return [unknown(row) for row in rows]
 
     async def resume(self) -> list[Job[Any]]:
         """Return the jobs that run, or wait for a decision, by the state; launches of dead processes are settled first.
@@ -189,14 +189,14 @@ class Jobs:
         Args:
             older_than: Seconds since the launch, or a timedelta.
         """
-        store, seconds = await self._store(), seconds_of(older_than)
+        store, seconds = await self._store(), seconds_of("older_than", older_than, 0)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
         await store.delete(*old)
         return len(old)
 
     def _job(self, row: Row) -> Job[Any]:
-        return Job(self._launcher.recovery.attach(row), self._poller())
+        return Job(self._launcher.recovery.recall(row), self._poller())
 
     async def _store(self) -> Store:
         poller = self._poller()
@@ -225,7 +225,3 @@ class JobPlan:
     requests: int
     requests_left: int
     seconds: float | None
-
-
-async def _itself(job: Job[R]) -> Job[R]:
-    return job

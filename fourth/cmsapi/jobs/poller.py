@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
-from attrs import evolve
-
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
     CMSError,
@@ -34,7 +32,7 @@ from cmsapi.errors import (
 from cmsapi.jobs.balance import Balance
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase
 from cmsapi.jobs.review import GenerationReview, OnReview
-from cmsapi.jobs.schedule import Schedule
+from cmsapi.jobs.schedule import MISSES, Schedule
 from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Forecast, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
@@ -83,13 +81,25 @@ class Poller:
         self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
-    def track(self, kind: Kind, id: str, pipeline: Pipeline, *, new: bool = False) -> Tracked:  # noqa: A002
-        """Return what is known of a job, the same for all who ask while it runs; ``new`` for one just launched."""
+    def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002
+        """Return what is known of a job, the same for all who ask while it runs."""
         known = self._known.get((kind.name, id))
-        if known is None or known.done or new:
+        if known is None or known.done:
             known = self._known[kind.name, id] = Tracked(kind, id, (pipeline,), id)
         known.serve(pipeline)
         return known
+
+    def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
+        """Return what is known of the job of a token, the same for all who ask; ``new`` for one just launched."""
+        known = self._known.get((kind.name, token.id))
+        running = known is not None and not known.done
+        if known is not None and running and not new and (known.own, known.at) == (token.own, token.at):
+            known.serve(pipeline)
+            return known
+        job = Tracked(kind, token.id, (pipeline,), token.name, token.own, token.at, token.launch)
+        if new or not running:  # else the one that is known is of a later launch
+            self._known[kind.name, token.id] = job
+        return job
 
     async def adopt(
         self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
@@ -103,8 +113,7 @@ class Poller:
                 await self.store.update(row, **known)
         except StateError as error:
             logger.warning("the %s of %s runs, but the state does not know it: %s", row.kind, row.name, error)
-        job = self.track(kind, token.id, pipeline, new=True)
-        job.row, job.name, job.own, job.at = evolve(row, **known), token.name, token.own, token.at
+        job = self.trace(kind, token, pipeline, new=True)
         job.launched = job.polled = began
         job.on_review = on_review
         return job
@@ -155,7 +164,7 @@ class Poller:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._room.wait()
-        life = self.life(kind)
+        life = self.life(kind) + MISSES
         self.admitted += life
         return life
 
@@ -295,7 +304,7 @@ class Poller:
         error = None
         if phase is Phase.REVIEW:
             await self._write_down(job, status=JobStatus.REVIEW)
-            value = GenerationReview(job.pipeline, self.store, job.row, job.id, value)
+            value = GenerationReview(job.pipeline, self.store, job.launch, job.id, value)
             if job.on_review is not None:
                 await value.ask(job.on_review)
             job.settle(Phase.SUCCEEDED if value.decision else Phase.REVIEW, value, None)
@@ -303,37 +312,29 @@ class Poller:
         if phase is Phase.FAILED:
             problem = f"the service reports that {job} failed; a credit that it took stays spent"
             error = JobFailedError(problem, token=job.token)
-        elif job.kind.name is JobKind.GENERATION:
-            decision = (job.row.decision if job.row else None) or "elsewhere"
-            value = GenerationReview(job.pipeline, self.store, None, job.id, value, decision)
-        await self._close(job, phase, value, error)
+            await self._write_down(job, status=JobStatus.FAILED, error=problem)
+        else:
+            packed = zlib.compress(dump(job.kind.pack(value)))
+            result = packed if len(packed) <= _LARGEST else None
+            row = await self._write_down(job, status=JobStatus.SUCCEEDED, result=result)
+            if job.kind.name is JobKind.GENERATION:
+                decision = (row.decision if row else None) or "elsewhere"
+                value = GenerationReview(job.pipeline, self.store, None, job.id, value, decision)
         job.settle(phase, value, error)
 
-    async def _close(self, job: Tracked, phase: Phase, value: Any, error: CMSError | None) -> None:
-        packed = None if error else zlib.compress(dump(job.kind.pack(value)))
-        await self._write_down(
-            job,
-            status=JobStatus(phase.value),
-            result=packed if packed and len(packed) <= _LARGEST else None,
-            error=str(error) if error else None,
-        )
-
-    async def _write_down(self, job: Tracked, **changes: Any) -> None:
+    async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
         """Change the row of a job. A state that fails must not keep a result from those who wait for it."""
-        if job.row is None:
-            return
         try:
-            row = job.row
-            change = self.store.update if changes["status"] is JobStatus.REVIEW else self.store.finish
-            if not await change(row, **changes):  # another process was faster, or a decision has changed it
-                row = await self.store.get(row.id) or row
-                await change(row, **changes)
-            job.row = evolve(row, **changes)
+            row = await self.store.get(job.launch) if job.launch else None
+            if row is not None and row.open:
+                await self.store.update(row, **changes)
             model = self._schedule.models[job.kind.name]
-            if model.ends & (model.ends - 1) == 0:  # a power of two
+            if isinstance(self.store, SharedStore) and model.ends & (model.ends - 1) == 0:  # a power of two
                 await self.store.save_durations(job.kind.name, model.dump())
         except StateError as error:
             logger.warning("%s has ended, but the state does not know it: %s", job, error)
+            return None
+        return row
 
     async def _ideas(self, job: Tracked, search: Any) -> ContentIdeas:
         pages: list[Page[ContentIdea]] = []

@@ -13,6 +13,7 @@ from cmsapi.config import MARGIN, PollPolicy
 from cmsapi.errors import (
     CMSError,
     DecodeError,
+    JobFailedError,
     LaunchUnknownError,
     NotFoundError,
     ServerError,
@@ -43,36 +44,45 @@ class Recovery:
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of an open launch; None if it turns out to be over, and its row closed.
+        """Return the job of a launch; None if it has just turned out to be over, and its row closed.
 
         Raises:
-            LaunchUnknownError: Its process died, and nothing shows that the service has accepted it.
+            LaunchUnknownError: Nothing shows that the service has accepted it.
         """
         if row.status is JobStatus.SENDING:
             return await self._settle(row)
-        tracked = self.attach(row, on_review)
-        if not tracked.watchers and tracked.phase is Phase.RUNNING:
+        job = self.recall(row, on_review)
+        if row.open and not job.watchers and job.phase is Phase.RUNNING:
             with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
-                await self.poller.poll(tracked)
-        return None if tracked.phase in (Phase.SUCCEEDED, Phase.FAILED) else tracked
+                await self.poller.poll(job)
+            if job.phase in (Phase.SUCCEEDED, Phase.FAILED):
+                return None
+        return job
 
-    def attach(self, row: Row, on_review: OnReview | None = None) -> Tracked:
-        """Return what is known of the job of a launch."""
+    def recall(self, row: Row, on_review: OnReview | None = None) -> Tracked:
+        """Return what is known of the job of a launch that was accepted, with its result if the state keeps it.
+
+        Raises:
+            LaunchUnknownError: It may not have been accepted.
+        """
+        if row.status is JobStatus.UNKNOWN:
+            raise unknown(row)
         token = Token.parse(row.token or "")
-        tracked = self.poller.track(self.kinds[token.kind], token.id, self.pipeline)
-        tracked.row = tracked.row or row
-        tracked.name, tracked.own, tracked.at = token.name, token.own, token.at
-        tracked.launched = min(tracked.launched, asyncio.get_running_loop().time() - row.age)
-        tracked.on_review = tracked.on_review or on_review
-        return tracked
-
-    def result(self, row: Row) -> Any:
-        """Return the result that the state keeps of a launch."""
-        token, kind = Token.parse(row.token or ""), self.kinds[JobKind(row.kind)]
-        value = kind.unpack(parse(zlib.decompress(row.result or b"")))
-        if kind.name is JobKind.GENERATION:
-            value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
-        return value
+        kind = self.kinds[token.kind]
+        if row.status is JobStatus.FAILED:
+            job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
+            job.settle(Phase.FAILED, None, JobFailedError(str(row.error), token=row.token))
+        elif row.status is JobStatus.SUCCEEDED and row.result is not None:
+            job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
+            value = kind.unpack(parse(zlib.decompress(row.result)))
+            if kind.name is JobKind.GENERATION:
+                value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
+            job.settle(Phase.SUCCEEDED, value, None)
+        else:
+            job = self.poller.trace(kind, token, self.pipeline)
+            job.launched = job.polled = min(job.launched, asyncio.get_running_loop().time() - row.age)
+            job.launch, job.on_review = row.id, job.on_review or on_review
+        return job
 
     async def _settle(self, row: Row) -> Tracked | None:
         """Wait for a launch of another process, and settle it once its deadline is over."""
@@ -104,14 +114,14 @@ class Recovery:
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
             there = await self.poller.store.get(row.id)  # another process has settled it meanwhile
             if there is not None and there.status in (JobStatus.RUNNING, JobStatus.REVIEW):
-                return self.attach(there, on_review)
-        raise LaunchUnknownError(problem, target=row.name, attempts=row.attempt, token=row.token) from cause
+                return self.recall(there, on_review)
+        raise unknown(evolve(row, error=problem)) from cause
 
     def _where(self, row: Row) -> str:
         kind = self.kinds[JobKind(row.kind)]
         if not kind.leaves_traces:
             return "no document shows it: see the application, or credit_usages"
-        return f"{self.pipeline.operations[kind.poll].path} does not show it"
+        return f"{self.pipeline.operations[kind.poll].fill((Token.parse(row.token or '').id,))} does not show it"
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
         """Return the job of a launch if its document can be read and shows it."""
@@ -129,5 +139,10 @@ class Recovery:
         if not kind.shows(document, context):
             return None
         own = document.id if kind.name is JobKind.GENERATION else None
-        token = evolve(token, own=own, at=at, launch=row.id)
+        token = evolve(token, own=own, at=at)
         return await self.poller.adopt(row, kind, token, began, self.pipeline, on_review)
+
+
+def unknown(row: Row) -> LaunchUnknownError:
+    """Return the error of a launch of which nobody can say whether it was accepted."""
+    return LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)

@@ -11,13 +11,11 @@ import inspect
 import zlib
 from collections.abc import Awaitable, Callable
 from types import NoneType
-from typing import Literal, TypeAlias
-
-from attrs import evolve
+from typing import Any, Literal, TypeAlias
 
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, OutcomeUnknownError, ServerError
 from cmsapi.models import Content, Generation
-from cmsapi.state.store import JobStatus, Row, Store
+from cmsapi.state.store import JobStatus, Store
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump, to_dict
 
@@ -41,14 +39,14 @@ class GenerationReview:
         self,
         pipeline: Pipeline,
         store: Store,
-        row: Row | None,
+        launch: str | None,
         content_id: str,
         generation: Generation,
         decision: str | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._store = store
-        self._row = row
+        self._launch = launch  # in the state
         self._lock = asyncio.Lock()
         self.content_id: str = content_id
         self.generation: Generation = generation
@@ -100,20 +98,20 @@ class GenerationReview:
         async with self._lock:  # two decisions at once would take each other for those of somebody else
             if self.decision == choice:
                 return
-            if self._row is not None and await self._store.update(self._row, decision=choice):
-                self._row = evolve(self._row, decision=choice)
+            await self._write_down(decision=choice)
             try:
                 await self._pipeline.call(f"{choice}_generation", NoneType, self.content_id)
-            except (ConflictError, OutcomeUnknownError, ServerError) as error:
+            except (ConflictError, OutcomeUnknownError, ServerError):
                 if not await self._shows(choice):
                     raise
-                self.decision = "elsewhere" if isinstance(error, ConflictError) else choice
-            else:
-                self.decision = choice
-            if self._row is not None:
-                packed = zlib.compress(dump(to_dict(self.generation)))
-                changes = {"status": JobStatus.SUCCEEDED, "decision": self.decision, "result": packed}
-                await self._store.finish(self._row, **changes)
+            self.decision = choice
+            packed = zlib.compress(dump(to_dict(self.generation)))
+            await self._write_down(status=JobStatus.SUCCEEDED, decision=self.decision, result=packed)
+
+    async def _write_down(self, **changes: Any) -> None:
+        row = await self._store.get(self._launch) if self._launch else None
+        if row is not None:
+            await self._store.update(row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:
         """Return True if the generation shows a decision."""

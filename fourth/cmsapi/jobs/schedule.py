@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
-from attrs import define
+from attrs import define, frozen
 
 from cmsapi.config import HOUR
 from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
@@ -47,12 +47,18 @@ _YOUNGEST = 8.0
 """Seconds of age from which early polls are made."""
 _YOUNG = 100.0
 """Seconds of age below which few jobs are polled at the advised intervals without a plan."""
-_MISSES = 0.1
+MISSES = 0.1
 """Misses set aside for a job before another one is launched."""
 _RETURNS = 0.9
 """Part of the requests that leave the hour in time which is counted upon."""
+_OWN = 0.2
+"""Part of the requests that come back which polls may have, although items wait for them."""
 _PATIENCE = 30.0
 """Seconds ahead that are planned, at least."""
+_PARTS = tuple(part / 20 for part in range(19, 0, -1))
+"""Parts of the jobs that may be polled at the next lower price, if the hour holds that."""
+_GOLDEN = math.sqrt(5) / 2 - 0.5
+"""Step between two numbers of a sequence that fills the interval from 0 to 1 evenly."""
 _LIKELY = 0.3
 """Probability of a miss below which a poll is made even if nothing is free: it has to be paid anyway."""
 
@@ -100,6 +106,19 @@ class Watched:
     launched: float
     seen: float  # age at which it was last seen running
     polled: float  # end of the latest poll
+    draw: float  # between 0 and 1, evenly over the jobs
+
+
+@frozen
+class _Bounds:
+    """Misses that may be bought, in all and before ages have doubled, and how far the life tables are doubted."""
+
+    misses: float
+    soon: float
+    doubt: float
+
+    def hold(self, misses: float, early: float) -> bool:
+        return misses * self.doubt + math.sqrt(misses) <= self.misses and early <= self.soon
 
 
 class Schedule(Generic[J]):
@@ -122,6 +141,9 @@ class Schedule(Generic[J]):
         self._shortest, self._longest = shortest, longest
         self._advised = {kind: Plan(model, 1.0, shortest, longest) for kind, model in self.models.items()}
         self._plans = self._advised
+        self._cheaper: dict[str, Plan] = {}  # plans at the next lower price, for a part of the jobs
+        self._part = 0.0
+        self._added = 0
         self._early: set[J] = set()
         self._allowance = 0.0
         self._oldest = _YOUNGEST
@@ -129,7 +151,8 @@ class Schedule(Generic[J]):
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
         """Have a job polled that was launched and polled at some times, and last seen running at an age."""
-        self.jobs[job] = Watched(kind, launched, seen, polled)
+        self._added += 1
+        self.jobs[job] = Watched(kind, launched, seen, polled, self._added * _GOLDEN % 1)
 
     def running(self, job: J, now: float) -> None:
         """Account for a poll that found a job running."""
@@ -159,7 +182,8 @@ class Schedule(Generic[J]):
             return -math.inf
         watched = self.jobs[job]
         step = step_of(watched.seen)
-        interval = self._plans[watched.kind].next_age[step] - AGES[step]  # often shorter than a step of the scale
+        plans = self._cheaper if watched.draw < self._part and watched.kind in self._cheaper else self._plans
+        interval = plans[watched.kind].next_age[step] - AGES[step]  # often shorter than a step of the scale
         return max(watched.launched + watched.seen + interval, watched.polled + self._shortest)
 
     def owed(self) -> float:
@@ -172,7 +196,7 @@ class Schedule(Generic[J]):
 
     def may_launch(self, life: float, free: int) -> bool:
         """Return True if the hour holds the whole life of another job, a number of requests."""
-        return free - self.owed() - _MISSES * len(self.jobs) >= life + _MISSES
+        return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
         """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
@@ -182,7 +206,7 @@ class Schedule(Generic[J]):
         running = [watched for watched in self.jobs.values() if watched.kind == kind]
         last = max((model.quantile(_RETURNS, step_of(job.seen)) - (now - job.launched) for job in running), default=0.0)
         if held:
-            missing = self.owed() + held * (2 + self.results[kind] + _MISSES) - hour.free
+            missing = self.owed() + held * (2 + self.results[kind] + MISSES) - hour.free
             back = bisect.bisect_left(range(int(HOUR)), missing, key=hour.returning) if missing > 0 else 0
             if back == int(HOUR):
                 back = int(HOUR * missing / max(1, hour.free + hour.returning(HOUR)))
@@ -211,38 +235,52 @@ class Schedule(Generic[J]):
             model.refresh()
         seen = Counter((watched.kind, step_of(watched.seen)) for watched in self.jobs.values())
         ahead = max(self.models[kind].quantile(_RETURNS, at) - AGES[at] for kind, at in seen)
-        ahead = max(_PATIENCE, min(HOUR, ahead))
-        count, spare, back = len(self.jobs), hour.free - self.owed(), _RETURNS * hour.returning(ahead)
-        reach = self._set_aside(now, spare - _MISSES * count, hour.half_back(), waiting)
-        spare -= self.reserve
-        beyond = max(0.0, sum(waiting.values()) - sum(reach.values()))
-        misses = max(0.0, spare + max(0.2 * back, back - 2 * beyond))
-        soon = _SOON * max(0.0, spare) + _RETURNS * hour.returning(oldest + _YOUNGEST)
-        doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if count > 1 else 1.0
-
-        def fits(plans: dict[str, Plan]) -> bool:
-            expected, early = -float(count), 0.0
-            for (kind, at), jobs in seen.items():
-                plan, alive, twice = plans[kind], self.models[kind].alive, step_of(2 * AGES[at] + _YOUNGEST)
-                twice = min(LAST, twice)
-                expected += jobs * plan.polls(at, HOUR)
-                early += jobs * max(0.0, plan.polls(at, AGES[twice] - AGES[at]) - (1 - alive[twice] / alive[at]))
-            expected += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
-            expected = max(0.0, expected)
-            return expected * doubt + math.sqrt(expected) <= misses and early <= soon
-
-        self._plans = self._plans_at(0, self._longest)
-        if fits(self._plans):
+        back = _RETURNS * hour.returning(max(_PATIENCE, min(HOUR, ahead)))
+        spare = hour.free - self.owed()
+        reach = self._set_aside(now, spare - MISSES * len(self.jobs), hour.half_back(), waiting)
+        spare = spare - self.reserve
+        beyond = 2 * max(0.0, sum(waiting.values()) - sum(reach.values()))  # launches and hits that come later
+        doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
+        bounds = _Bounds(
+            misses=max(0.0, spare + max(_OWN * back, back - beyond)),
+            soon=_SOON * max(0.0, spare) + _RETURNS * hour.returning(oldest + _YOUNGEST),
+            doubt=doubt,
+        )
+        self._plans, self._cheaper = self._plans_at(0, self._longest), {}
+        if bounds.hold(*self._needs(self._plans, seen, reach)):
             self._oldest = max(self._oldest, oldest)
             return False
-        tried: dict[int, dict[str, Plan]] = {}
-
-        def at_price(number: int) -> dict[str, Plan]:
-            return tried.setdefault(number, self._plans_at(number))
-
-        self._plans = at_price(bisect.bisect_left(range(_PRICES - 1), True, key=lambda number: fits(at_price(number))))
+        self._choose_price(bounds, seen, reach)
         self._poll_early(now, oldest, max(0.0, spare), hour.half_back())
         return True
+
+    def _choose_price(self, bounds: _Bounds, seen: Counter[tuple[str, int]], reach: Mapping[str, float]) -> None:
+        """Take the lowest price whose misses fit for all jobs, and the next lower one for as many as then still fit."""
+        needs: dict[int, tuple[float, float]] = {}
+
+        def fits(number: int) -> bool:
+            needs[number] = self._needs(self._plans_at(number), seen, reach)
+            return bounds.hold(*needs[number])
+
+        number = bisect.bisect_left(range(_PRICES - 1), True, key=fits)
+        self._plans = self._plans_at(number)
+        if number > 0 and number - 1 in needs and number in needs:
+            self._cheaper = self._plans_at(number - 1)
+            costs = list(zip(needs[number], needs[number - 1], strict=True))
+            fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
+            self._part = next(fitting, 0.0)
+
+    def _needs(
+        self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
+    ) -> tuple[float, float]:
+        """Return the misses that plans are expected to take, and those of them before ages have doubled."""
+        misses, early = -float(len(self.jobs)), 0.0
+        for (kind, at), jobs in seen.items():
+            plan, alive, twice = plans[kind], self.models[kind].alive, min(LAST, step_of(2 * AGES[at] + _YOUNGEST))
+            misses += jobs * plan.polls(at, HOUR)
+            early += jobs * max(0.0, plan.polls(at, AGES[twice] - AGES[at]) - (1 - alive[twice] / alive[at]))
+        misses += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
+        return max(0.0, misses), early
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
         price, kinds = _PRICE_RATIO**number, {watched.kind for watched in self.jobs.values()}
@@ -259,7 +297,7 @@ class Schedule(Generic[J]):
             for watched in self.jobs.values():
                 more = rate * half_back / len(self.jobs)
                 coming[watched.kind] = coming.get(watched.kind, 0.0) + more
-        lives = sum(items * (2 + self.results[kind] + _MISSES) for kind, items in coming.items())
+        lives = sum(items * (2 + self.results[kind] + MISSES) for kind, items in coming.items())
         part = min(1.0, max(0.0, spare) / lives) if lives else 0.0
         reach = {kind: part * items for kind, items in coming.items()}
         self.reserve = sum(items * (2 + self.results[kind]) for kind, items in reach.items())

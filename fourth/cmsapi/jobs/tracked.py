@@ -18,7 +18,6 @@ from cmsapi.errors import ArgumentError, CMSError
 from cmsapi.jobs.kinds import JobKind, Kind, Phase
 from cmsapi.jobs.review import OnReview
 from cmsapi.observe.events import JobObserved, logger
-from cmsapi.state.store import Row
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import timestamp
 
@@ -70,7 +69,7 @@ class Tracked:
     name: str  # what was launched, for people
     own: str | None = None  # identifier that the service gave the job, if its kind has one
     at: datetime | None = None  # the launch by the service's clock
-    row: Row | None = None  # its launch in the state; None for a job that is only watched
+    launch: str | None = None  # its launch in the state; None for a job that is only watched
     places: tuple[tuple[str, str], ...] = ()  # batches and items that the state knows
     on_review: OnReview | None = None
     launched: float = field(factory=_now)  # or first watched
@@ -109,8 +108,7 @@ class Tracked:
     @property
     def token(self) -> str:
         """Token of the job."""
-        launch = self.row.id if self.row else None
-        return str(Token(self.kind.name, self.id, self.name, self.own, at=self.at, launch=launch))
+        return str(Token(self.kind.name, self.id, self.name, self.own, at=self.at, launch=self.launch))
 
     def __str__(self) -> str:
         return f"the {self.kind.name} of {self.name}"

@@ -111,7 +111,8 @@ local function read(ids)
 end
 
 function operations.insert(id, kind, target, deadline, in_batch, batch, item)
-  local there = redis.call('HGET', key('open'), pair(kind, target))
+  local of_item = in_batch == '1' and redis.call('HGET', key('items', batch), item)
+  local there = of_item or redis.call('HGET', key('open'), pair(kind, target))
   if there then
     return read({there})
   end
@@ -151,7 +152,7 @@ function operations.items(batch)
   return read(ids)
 end
 
-function operations.update(id, status, attempt, new_status, deadline, finish)
+function operations.update(id, status, attempt, new_status, deadline)
   local launch = find(id)
   if not launch or launch.status ~= status or launch.attempt ~= attempt then
     return 0
@@ -165,11 +166,11 @@ function operations.update(id, status, attempt, new_status, deadline, finish)
     launch.status = new_status
     enter(launch)
   end
-  write(id, 8)
+  write(id, 7)
   if deadline ~= '' then
     redis.call('HSET', key('launch', id), 'deadline', text(time() + deadline))
   end
-  if finish == '1' then
+  if new_status == 'succeeded' or new_status == 'failed' then
     delete_unused(launch)
   end
   return 1

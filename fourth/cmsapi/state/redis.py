@@ -59,51 +59,42 @@ class RedisStore:
         self._looked = False  # whether the settings of the server were looked at
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch and its item; return the open launch in its way, if any."""
         place = ("1", *item) if item else ("0", "", "")
         values = [(name, getattr(row, name)) for name in _FIELDS if getattr(row, name) is not None]
         written = [each for pair in values for each in pair]
         return self._first(await self._launches("insert", row.id, row.kind, row.target, deadline, *place, *written))
 
     async def get(self, launch_id: str) -> Row | None:
-        """Return a launch."""
         return self._first(await self._launches("get", launch_id))
 
     async def find(self, kind: str, target: str) -> Row | None:
-        """Return the open launch for a target."""
         return self._first(await self._launches("find", kind, target))
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
-        """Return all launches with some statuses, the oldest first."""
         found = self._read(await self._launches("rows", *statuses))
         return sorted((row for _, row in found), key=lambda row: -row.age)
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
-        """Change a launch, and return True, if it still has the status and attempt of ``row``."""
-        return await self._update(row, deadline, changes, finish=False)
-
-    async def finish(self, row: Row, **changes: Any) -> bool:
-        """Change a launch that is over as `update` does, and delete it if no item of a batch needs it."""
-        return await self._update(row, None, changes, finish=True)
+        written: list[Any] = []
+        for name, value in changes.items():
+            written += (f"-{name}", "") if value is None else (name, value)
+        over = "" if deadline is None else deadline
+        expected = (row.id, row.status, row.attempt, changes.get("status", ""), over)
+        return bool(await self._launches("update", *expected, *written))
 
     async def delete(self, *ids: str) -> None:
-        """Delete launches with their items."""
         await self._launches("delete", *ids)
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Add an item of a batch for a launch that is there already."""
         await self._launches("add_item", batch, item, launch_id)
 
     async def items(self, batch: str) -> dict[str, Row]:
-        """Return the launches of a batch by item."""
         return dict(self._read(await self._launches("items", batch)))
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and their launches where no other item needs them and they are over."""
         await self._launches("drop_items", batch, *items)
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
-        """Return the number of items by batch and status."""
         counts: dict[str, dict[JobStatus, int]] = {}
         for name, word in await self._launches("batches"):
             count, status = counts.setdefault(name.decode(), {}), JobStatus(word.decode())
@@ -111,40 +102,26 @@ class RedisStore:
         return counts
 
     async def durations(self) -> dict[str, str]:
-        """Return what was learned of durations, as JSON by kind."""
         learned = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:durations")
         return {kind.decode(): value.decode() for kind, value in learned.items()}
 
     async def save_durations(self, kind: str, learned: str) -> None:
-        """Keep what was learned of durations."""
         await self._command("HSET", f"cmsapi:{{{self.scope}}}:durations", kind, learned)
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Take one request of both limits, or return the seconds to wait."""
         wait, used = await self._call(self._key, "take", request_id, per_second, per_hour, seconds, SECOND, HOUR)
         jobs = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:jobs")
         return Taken(float(wait), used, {kind.decode(): int(count) for kind, count in jobs.items() if int(count)})
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
-        """Account for the end of a request, and return the number of answered ones."""
         count: int = await self._call(self._key, "answered", request_id, int(departed), pause, HOUR)
         return count
 
     async def aclose(self) -> None:
-        """Close the connection; the next method opens another one."""
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             with anyio.CancelScope(shield=True), contextlib.suppress(*self._errors):
                 await client.aclose()
-
-    async def _update(self, row: Row, deadline: float | None, changes: dict[str, Any], *, finish: bool) -> bool:
-        written: list[Any] = []
-        for name, value in changes.items():
-            written += (f"-{name}", "") if value is None else (name, value)
-        over = "" if deadline is None else deadline
-        expected = (row.id, row.status, row.attempt)
-        values = (*expected, changes.get("status", ""), over, int(finish), *written)
-        return bool(await self._launches("update", *values))
 
     def _first(self, answer: list[Any]) -> Row | None:
         return next((row for _, row in self._read(answer)), None)

@@ -17,7 +17,7 @@ from attrs import define, frozen
 
 from cmsapi.config import HOUR, SECOND
 from cmsapi.errors import StateError
-from cmsapi.state.store import OPEN, SCHEMA, JobStatus, Row, Taken
+from cmsapi.state.store import ENDED, OPEN, SCHEMA, JobStatus, Row, Taken
 
 T = TypeVar("T")
 
@@ -99,10 +99,10 @@ class SqlStore:
         self._connected = threading.Lock()
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch and its item; return the open launch in its way, if any."""
-
         def work(transaction: _Transaction) -> Row | None:
-            there = self._find(transaction, row.kind, row.target)
+            named = "id IN (SELECT launch FROM cmsapi_items WHERE scope = ? AND batch = ? AND item = ?)"
+            rows = self._select(transaction, named, self.scope, *item) if item else []
+            there = rows[0] if rows else self._find(transaction, row.kind, row.target)
             if there is None:
                 values = [row.id, row.kind, row.target, row.name, row.status, row.attempt, row.settings, row.token]
                 values += [row.result, row.error, row.decision, transaction.now, transaction.now + deadline]
@@ -116,38 +116,21 @@ class SqlStore:
         return await self._transact(work)
 
     async def get(self, launch_id: str) -> Row | None:
-        """Return a launch."""
         rows = await self._transact(lambda transaction: self._select(transaction, "id = ?", launch_id))
         return rows[0] if rows else None
 
     async def find(self, kind: str, target: str) -> Row | None:
-        """Return the open launch for a target."""
         return await self._transact(lambda transaction: self._find(transaction, kind, target))
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
-        """Return all launches with some statuses, the oldest first."""
         wanted = list(statuses)
         where = f"status IN ({', '.join('?' * len(wanted))}) ORDER BY created"
         return await self._transact(lambda transaction: self._select(transaction, where, *wanted))
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
-        """Change a launch, and return True, if it still has the status and attempt of ``row``."""
         return await self._transact(lambda transaction: self._update(transaction, row, deadline, changes))
 
-    async def finish(self, row: Row, **changes: Any) -> bool:
-        """Change a launch that is over as `update` does, and delete it if no item of a batch needs it."""
-
-        def work(transaction: _Transaction) -> bool:
-            changed = self._update(transaction, row, None, changes)
-            if changed:
-                self._delete_unused(transaction, row.id)
-            return changed
-
-        return await self._transact(work)
-
     async def delete(self, *ids: str) -> None:
-        """Delete launches with their items."""
-
         def work(transaction: _Transaction) -> None:
             for each in ids:
                 transaction.run("DELETE FROM cmsapi_items WHERE scope = ? AND launch = ?", self.scope, each)
@@ -156,12 +139,9 @@ class SqlStore:
         await self._transact(work)
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Add an item of a batch for a launch that is there already."""
         await self._transact(lambda transaction: self._add_item(transaction, batch, item, launch_id))
 
     async def items(self, batch: str) -> dict[str, Row]:
-        """Return the launches of a batch by item."""
-
         def work(transaction: _Transaction) -> dict[str, Row]:
             named = transaction.run(
                 "SELECT item, launch FROM cmsapi_items WHERE scope = ? AND batch = ?", self.scope, batch
@@ -173,8 +153,6 @@ class SqlStore:
         return await self._transact(work)
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and their launches where no other item needs them and they are over."""
-
         def work(transaction: _Transaction) -> None:
             of_batch = "scope = ? AND batch = ? AND item = ?"
             for item in items:
@@ -187,7 +165,6 @@ class SqlStore:
         await self._transact(work)
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
-        """Return the number of items by batch and status."""
         statement = """SELECT i.batch, l.status, COUNT(*) FROM cmsapi_items i JOIN cmsapi_launches l ON l.id = i.launch
             WHERE i.scope = ? GROUP BY i.batch, l.status"""
         counts: dict[str, dict[JobStatus, int]] = {}
@@ -196,20 +173,16 @@ class SqlStore:
         return counts
 
     async def durations(self) -> dict[str, str]:
-        """Return what was learned of durations, as JSON by kind."""
         statement = "SELECT kind, learned FROM cmsapi_durations WHERE scope = ?"
         rows = await self._transact(lambda transaction: transaction.run(statement, self.scope))
         return dict(rows)
 
     async def save_durations(self, kind: str, learned: str) -> None:
-        """Keep what was learned of durations."""
         statement = """INSERT INTO cmsapi_durations (scope, kind, learned) VALUES (?, ?, ?)
             ON CONFLICT (scope, kind) DO UPDATE SET learned = excluded.learned"""
         await self._transact(lambda transaction: transaction.run(statement, self.scope, kind, learned))
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Take one request of both limits, or return the seconds to wait."""
-
         def work(transaction: _Transaction) -> Taken:
             now, key = transaction.now, self._key
             transaction.run("DELETE FROM cmsapi_requests WHERE key = ? AND back <= ?", key, now)
@@ -235,8 +208,6 @@ class SqlStore:
         return await self._transact(work, self._key)
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
-        """Account for the end of a request, and return the number of answered ones."""
-
         def work(transaction: _Transaction) -> int:
             now, key = transaction.now, self._key
             change = """INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)
@@ -253,7 +224,6 @@ class SqlStore:
         return await self._transact(work, self._key)
 
     async def aclose(self) -> None:
-        """Close the connection; the next method opens another one."""
         await self._in_thread(self._close)
 
     def _select(self, transaction: _Transaction, where: str, *values: Any) -> list[Row]:
@@ -277,7 +247,11 @@ class SqlStore:
         changed = dict(changes) if deadline is None else {**changes, "deadline": transaction.now + deadline}
         names = ", ".join(f"{name} = ?" for name in changed)
         statement = f"UPDATE cmsapi_launches SET {names} WHERE scope = ? AND id = ? AND status = ? AND attempt = ?"  # noqa: S608
-        return transaction.run_counted(statement, *changed.values(), self.scope, row.id, row.status, row.attempt) == 1
+        expected = (self.scope, row.id, row.status, row.attempt)
+        done = transaction.run_counted(statement, *changed.values(), *expected) == 1
+        if done and changes.get("status") in ENDED:
+            self._delete_unused(transaction, row.id)
+        return done
 
     def _delete_unused(self, transaction: _Transaction, launch_id: str) -> None:
         closed = [status.value for status in JobStatus if status not in OPEN]

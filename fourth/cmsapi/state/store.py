@@ -45,6 +45,8 @@ class JobStatus(StrEnum):
 
 OPEN = frozenset({JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW})
 """Statuses of launches that are not over; there is at most one of them for a kind and target."""
+ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})
+"""Statuses of launches whose jobs have ended."""
 
 
 @frozen
@@ -106,7 +108,9 @@ class Store(Protocol):
     """A state, for the launches of one organization. Methods raise `StateError` when the store does not answer."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch, and the item of a batch that it belongs to; return the open launch in its way, if any.
+        """Insert a launch, and the item of a batch that it belongs to, or return the launch in its way.
+
+        That is the one of the item, or an open one for the target.
 
         Args:
             row: The launch.
@@ -130,12 +134,9 @@ class Store(Protocol):
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch, and return True, if it still has the status and attempt of ``row``.
 
-        One that is over opens again only if no other launch of its target is open.
+        One that is over opens again only if no other launch of its target is open. One whose job has ended is deleted
+        if no item of a batch needs it.
         """
-        ...
-
-    async def finish(self, row: Row, **changes: Any) -> bool:
-        """Change a launch that is over as `update` does, and delete it if no item of a batch needs it."""
         ...
 
     async def delete(self, *ids: str) -> None:
@@ -158,14 +159,6 @@ class Store(Protocol):
         """Return the number of items by batch and status."""
         ...
 
-    async def durations(self) -> dict[str, str]:
-        """Return what was learned of durations, as JSON by kind."""
-        ...
-
-    async def save_durations(self, kind: str, learned: str) -> None:
-        """Keep what was learned of durations."""
-        ...
-
     async def aclose(self) -> None:
         """Close the store."""
         ...
@@ -180,6 +173,14 @@ class SharedStore(Store, Protocol):
     """
 
     scope: str
+
+    async def durations(self) -> dict[str, str]:
+        """Return what was learned of durations, as JSON by kind."""
+        ...
+
+    async def save_durations(self, kind: str, learned: str) -> None:
+        """Keep what was learned of durations."""
+        ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.

@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from cmsapi.config import HOUR
 from cmsapi.jobs.durations import Durations
-from cmsapi.jobs.schedule import HOUR, Schedule
+from cmsapi.jobs.schedule import Schedule
 from cmsapi.limits.limiter import Forecast
 
 LIMIT = 1000

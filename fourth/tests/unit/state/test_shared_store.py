@@ -82,7 +82,7 @@ async def test_organizations_do_not_see_each_other(stores: Stores) -> None:
     assert await theirs.batches() == {}
     assert await theirs.durations() == {}
     assert not await theirs.update(row, status=JobStatus.RUNNING)
-    assert not await theirs.finish(row, status=JobStatus.FAILED)
+    assert not await theirs.update(row, status=JobStatus.FAILED)
     await theirs.delete(row.id)
     await theirs.drop_items("batch", ["item"])
     assert (await theirs.take("request", 20, 1000, 30.0)).open_jobs == {}
@@ -173,7 +173,7 @@ async def test_permission_comes_with_the_open_jobs_of_all(stores: Stores) -> Non
     search = Row("search", "s", "s")
     await one.insert(search, 60.0)
     assert (await other.take("a", 20, 1000, 30.0)).open_jobs == {"analysis": 2, "search": 1}
-    await one.finish(search, status=JobStatus.FAILED)
+    await one.update(search, status=JobStatus.FAILED)
     waits = await other.take("b", 1, 1000, 30.0)
     assert (waits.wait > 0, waits.open_jobs) == (True, {"analysis": 2})
 

@@ -56,7 +56,7 @@ def modes(folder: Path) -> dict[str, int]:
 async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     """What was launched is for the user of the program alone, in the files beside it, too."""
     store = open_store(f"sqlite:///{tmp_path / 'state.db'}", "")
-    await store.durations()
+    await store.batches()
     assert modes(tmp_path) == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm"], 0o600)
     await store.aclose()
 
@@ -65,7 +65,7 @@ async def test_a_folder_that_is_not_there_is_a_state_error(tmp_path: Path) -> No
     """A path that cannot be opened is named."""
     store = open_store(f"sqlite:///{tmp_path}/nowhere/state.db", "")
     with pytest.raises(StateError, match="nowhere"):
-        await store.durations()
+        await store.batches()
 
 
 async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> None:
@@ -81,14 +81,14 @@ async def test_a_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     """What a newer version wrote is not touched."""
     path = tmp_path / "state.db"
     store = open_store(f"sqlite:///{path}", "")
-    await store.durations()
+    await store.batches()
     await store.aclose()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE cmsapi_meta SET value = '99'")
     connection.close()
     for _ in range(2):
         with pytest.raises(StateError, match="newer"):
-            await store.durations()
+            await store.batches()
 
 
 async def test_a_deadline_passes_by_the_clock(tmp_path: Path) -> None:

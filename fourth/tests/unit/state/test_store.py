@@ -129,7 +129,7 @@ async def test_a_launch_opens_again_only_beside_no_other(store: Store) -> None:
     unknown = evolve(first, status=UNKNOWN)
     assert not await store.update(unknown, status=RUNNING)
     assert timeless(await store.find(first.kind, first.target)) == second
-    assert await store.finish(second, status=FAILED)
+    assert await store.update(second, status=FAILED)
     assert await store.update(unknown, status=RUNNING)
     assert timeless(await store.find(first.kind, first.target)) == evolve(first, status=RUNNING)
     assert await store.insert(launch(), 60.0) is not None
@@ -141,7 +141,7 @@ async def test_the_end_of_an_old_launch_leaves_the_open_one(store: Store) -> Non
     await store.insert(first, 60.0, ("batch", "item"))
     await store.update(first, status=UNKNOWN)
     await store.insert(second, 60.0)
-    assert await store.finish(evolve(first, status=UNKNOWN), status=FAILED)
+    assert await store.update(evolve(first, status=UNKNOWN), status=FAILED)
     assert timeless(await store.find(second.kind, second.target)) == second
     await store.delete(first.id)
     assert timeless(await store.find(second.kind, second.target)) == second
@@ -178,9 +178,9 @@ async def test_a_finished_launch_goes(store: Store) -> None:
     await store.insert(row, 60.0)
     await store.update(row, status=RUNNING)
     running = evolve(row, status=RUNNING)
-    assert await store.finish(running, status=SUCCEEDED, result=b"r")
+    assert await store.update(running, status=SUCCEEDED, result=b"r")
     assert await store.get(row.id) is None
-    assert not await store.finish(running, status=SUCCEEDED)
+    assert not await store.update(running, status=SUCCEEDED)
 
 
 async def test_a_finished_launch_of_a_batch_stays(store: Store) -> None:
@@ -188,7 +188,7 @@ async def test_a_finished_launch_of_a_batch_stays(store: Store) -> None:
     row = launch()
     await store.insert(row, 60.0, ("first", "a"))
     await store.add_item("second", "b", row.id)
-    assert await store.finish(row, status=SUCCEEDED, result=b"r")
+    assert await store.update(row, status=SUCCEEDED, result=b"r")
     ended = evolve(row, status=SUCCEEDED, result=b"r")
     assert timeless((await store.items("first"))["a"]) == ended
     await store.drop_items("first", ["a", "nothing"])
@@ -205,7 +205,7 @@ async def test_dropping_an_item_leaves_an_open_launch(store: Store) -> None:
     await store.insert(row, 60.0, ("batch", "a"))
     await store.drop_items("batch", ["a"])
     assert timeless(await store.find(row.kind, row.target)) == row
-    assert await store.finish(row, status=FAILED)
+    assert await store.update(row, status=FAILED)
     assert await store.get(row.id) is None
 
 
@@ -225,14 +225,17 @@ async def test_a_deleted_launch_takes_its_items_along(store: Store) -> None:
     assert timeless(await store.find("analysis", "a")) == again
 
 
-async def test_an_item_belongs_to_its_newest_launch(store: Store) -> None:
-    """An item that is launched again no longer keeps the launch of before."""
+async def test_an_item_has_one_launch(store: Store) -> None:
+    """An item that has a launch gets no second one, whatever its status, until it is dropped."""
     first, second = launch("a"), launch("b")
     await store.insert(first, 60.0, ("batch", "item"))
-    await store.insert(second, 60.0, ("batch", "item"))
-    assert timeless((await store.items("batch"))["item"]) == second
-    assert await store.finish(first, status=FAILED)
-    assert await store.get(first.id) is None
+    assert await store.update(first, status=FAILED)
+    there = await store.insert(second, 60.0, ("batch", "item"))
+    assert there is not None
+    assert there.id == first.id
+    assert await store.get(second.id) is None
+    await store.drop_items("batch", ["item"])
+    assert await store.insert(second, 60.0, ("batch", "item")) is None
     assert await store.batches() == {"batch": {SENDING: 1}}
 
 
@@ -267,7 +270,6 @@ BATCH, ITEM = st.sampled_from(["p", "q"]), st.sampled_from(["1", "2"])
 STEP = st.one_of(
     st.tuples(st.just("insert"), ONE_ID, st.sampled_from(["a", "b"]), st.none() | st.tuples(BATCH, ITEM)),
     st.tuples(st.just("update"), ONE_ID, STATUSES, STATUSES),
-    st.tuples(st.just("finish"), ONE_ID, STATUSES, st.sampled_from(OVER)),
     st.tuples(st.just("delete"), ONE_ID),
     st.tuples(st.just("add_item"), BATCH, ITEM, ONE_ID),
     st.tuples(st.just("drop_items"), BATCH, st.lists(ITEM, max_size=2)),
@@ -278,14 +280,12 @@ async def _take_step(store: Store, step: tuple[Any, ...], mark: str) -> Any:
     operation, *values = step
     name = mark + values[2 if operation == "add_item" else 0]
     there = await store.get(name)
-    expected = evolve(there, status=values[1]) if there and operation in ("update", "finish") else launch(id=name)
+    expected = evolve(there, status=values[1]) if there and operation == "update" else launch(id=name)
     match operation:
         case "insert" if there is None:
             return timeless(await store.insert(launch(values[1], id=name), 60.0, values[2]))
         case "update":
             return await store.update(expected, status=values[2])
-        case "finish":
-            return await store.finish(expected, status=values[2])
         case "delete":
             await store.delete(name)
         case "add_item" if there is not None:
