@@ -19,7 +19,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from cmsapi import Client, Job, LaunchPolicy, PollPolicy, RetryPolicy, Timeouts
-from cmsapi.errors import JobWaitTimeoutError, LaunchUnknownError, UnclearJobError
+from cmsapi.errors import DeadlineError, JobWaitTimeoutError, LaunchUnknownError, UnclearJobError
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox import Fault, Faults, Limits, Lognormal, Sandbox
 from tests.support.strict import virtually
@@ -159,7 +159,7 @@ class Run:
 
     def __init__(self, seed: int) -> None:
         rng = self.rng = random.Random(seed)
-        latencies: list[float | tuple[float, float]] = [0.0, (0.02, 0.3), (0.1, 3.0)]
+        latencies: list[float | tuple[float, float]] = [0.01, (0.02, 0.3), (0.1, 3.0)]
         self.verdict = Verdict(seed)
         sizes = [rng.choice([0, 5, 30, 80]), rng.choice([0, 5, 20]), rng.choice([1, 10, 40])]
         self.sandbox = Sandbox(
@@ -249,11 +249,16 @@ class Run:
         if refused > 0:
             verdict.faults.append(f"{refused} x 429 that no fault made")
         launches = Counter(f"{each.kind}:{each.target}" for each in sandbox.ledger.launches)
-        if self.launching.on_unknown != "repeat":
-            for item, count in launches.items():
-                if count > 1:
-                    verdict.faults.append(f"{count} x paid: {item}, answers {self._answers(item)}, lag {self.lag:g}")
+        most = 2 if self.launching.on_unknown == "repeat" else 1
+        for item, count in launches.items():
+            if count > most:
+                verdict.faults.append(f"{count} x paid: {item}, answers {self._answers(item)}, lag {self.lag:g}")
         for item, (at, outcome) in self.ended.items():
+            told = (
+                outcome.ok or outcome.job is not None or isinstance(outcome.error, LaunchUnknownError | DeadlineError)
+            )
+            if launches[item] and not told:
+                verdict.faults.append(f"paid without a word: {item}, {outcome.error!r}, {self._answers(item)}")
             if outcome.ok and not launches[item]:
                 verdict.faults.append(f"success without a launch: {item}")
             if outcome.ok and self.odd.get(item, "success") != "success":

@@ -228,6 +228,9 @@ def _compare(verdict: Verdict, sandbox: Sandbox, items: list[str], found: dict[s
         if outcome["error"] not in (None, "LaunchUnknownError")
     )
     verdict.faults += [f"says not where to look: {each['text']}" for each in unknown if not PLACE.search(each["text"])]
+    silent = {each["item"] for each in outcomes.values() if not (each["ok"] or each["job"] or each in unknown)}
+    if paid := {item: outcomes[item]["error"] for item in silent if launches[item]}:
+        verdict.faults.append(f"paid without a word: {paid}")
     if len(found["unknown"]) != len(unknown):
         verdict.faults.append(f"jobs.unknown() has {len(found['unknown'])}, the batch {len(unknown)}")
     if found["resumed"][-1]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long import chaos, crash
+from tests.long import chaos, crash, races
 
 pytestmark = pytest.mark.slow
 
@@ -24,3 +24,16 @@ def test_random_faults_cost_neither_money_nor_outcomes(seed: int) -> None:
     """Run fan-outs and batches with random policies on a service with random faults, in virtual time."""
     verdict = chaos.judge(seed)
     assert not verdict.faults, chaos.line(verdict)
+
+
+@pytest.mark.parametrize("step", ["resume", "batch"])
+async def test_one_of_two_processes_settles_the_launch_of_a_dead_one(step: str, tmp_path: Path) -> None:
+    """Let two processes settle the same rows at once: nothing is paid again, and each row is settled once."""
+    faults, seen = await races.settle(tmp_path, 10, [step], blind=False)
+    assert not faults, seen
+
+
+async def test_a_clock_that_is_ahead_costs_nothing(tmp_path: Path) -> None:
+    """Let a process whose clock is five minutes ahead take up launches that are under way."""
+    faults, seen = await races.ahead(tmp_path, 300.0, "batch")
+    assert not faults, seen

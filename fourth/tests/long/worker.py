@@ -64,7 +64,7 @@ def launcher(client: Client, workspace: str) -> Callable[[str], Any]:
 def described(outcome: Any) -> dict[str, Any]:
     """Return an outcome as JSON."""
     error = outcome.error
-    known = {"item": outcome.item, "ok": outcome.ok, "earlier": outcome.earlier}
+    known = {"item": outcome.item, "ok": outcome.ok, "earlier": outcome.earlier, "job": outcome.job is not None}
     return known | {"error": type(error).__name__ if error else None, "text": str(error) if error else None}
 
 
