@@ -194,6 +194,15 @@ async def test_a_lost_decision_can_be_repeated(
 
 
 @pytest.mark.parametrize("choice", SHOWN)
+async def test_a_409_to_our_own_repeat_is_no_conflict(choice: str, client: Client, sandbox: Sandbox) -> None:
+    """A decision that was carried out before a 500 is ours, although the service refuses its repeat."""
+    review = await (await generate(client, sandbox))
+    sandbox.faults.rules.append(Fault(match=f"{choice}_generation", times=1, status=500, effect=True))
+    await decide(review, choice)
+    assert (review.decision, decisions(sandbox)) == (choice, 2)
+
+
+@pytest.mark.parametrize("choice", SHOWN)
 async def test_an_equal_decision_suffices(choice: str, client: Client, other: Client, sandbox: Sandbox) -> None:
     """Who decides as an editor in the application has decided gets what was wanted."""
     review = await (await generate(client, sandbox))
