@@ -14,7 +14,7 @@ class Balance:
     """What the balance of searches has to be if no launch but the answered ones was accepted.
 
     Attributes:
-        in_flight: Searches that were sent and have no answer; while there are any, a reading says nothing.
+        in_flight: Searches that are being launched; while there are any, a reading says nothing.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Balance:
     async def prepare(self, pipeline: Pipeline) -> None:
         """Read the balances before the first search."""
         async with self._lock:
-            if self._expected is None:
+            if self._expected is None and not self.in_flight:
                 with contextlib.suppress(CMSError):
                     await self.read(pipeline)
 
@@ -47,10 +47,10 @@ class Balance:
 
     async def stands(self, pipeline: Pipeline) -> bool:
         """Return True if the balance has not fallen by more than the answered launches. Costs one request."""
-        if self._expected is None:
-            return False
-        left = _searches(await pipeline.call("get_me", User))
-        return left is not None and left >= self._expected
+        left, expected = None, self._expected
+        if expected is not None:
+            left, expected = _searches(await pipeline.call("get_me", User)), self._expected
+        return left is not None and expected is not None and left >= expected
 
 
 def _searches(user: User) -> int | None:

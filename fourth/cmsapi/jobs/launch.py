@@ -273,6 +273,9 @@ class Launch:
 
     async def _launch(self) -> Tracked:
         reserved: list[Budget] = []
+        await self._look_before()
+        searches = self._kind.name is JobKind.SEARCH
+        self._poller.balance.in_flight += searches
         try:
             for budget in self._budgets:
                 budget.take()
@@ -285,9 +288,10 @@ class Launch:
             if not self.sent:
                 await self._delete()
             raise
+        finally:
+            self._poller.balance.in_flight -= searches
 
     async def _until_settled(self) -> Tracked:
-        await self._look_before()
         while True:
             try:
                 return await self._attempt()
@@ -329,16 +333,11 @@ class Launch:
         operation, account = pipeline.operations[kind.launch], pipeline.account()
         request = pipeline.build(operation, (self._token.id,), None, self._body)
         permit = account.limiter.acquire(Priority.LAUNCH, pipeline.max_wait, pipeline.emit)
-        searches = kind.name is JobKind.SEARCH
-        self._poller.balance.in_flight += searches
-        try:
-            response = await pipeline.attempt(account.transport, request, permit, self._number, self._write_down)
-        finally:
-            self._poller.balance.in_flight -= searches
+        response = await pipeline.attempt(account.transport, request, permit, self._number, self._write_down)
         if response.status >= 300:
             raise error_of(response, request, operation)
         identifier, own = kind.identify(self._token.id, read(response, kind.answer, kind.launch))
-        if searches:
+        if kind.name is JobKind.SEARCH:
             self._poller.balance.accepted()
         at, row = service_time(response, self._began), self._known_row
         token = evolve(self._token, id=identifier, own=own, at=at)
@@ -386,10 +385,12 @@ class Launch:
 
     async def _may_repeat(self) -> bool:
         """Return True if nothing shows that the service has accepted a launch that it says has failed."""
-        if self._kind.name is JobKind.SEARCH:
-            return await self._poller.balance.stands(self._pipeline)
-        self._found = await self._recovery.look(self._known_row, self._began, self._on_review)
-        return self._found is None
+        with contextlib.suppress(CMSError):
+            if self._kind.name is JobKind.SEARCH:
+                return await self._poller.balance.stands(self._pipeline)
+            self._found = await self._recovery.look(self._known_row, self._began, self._on_review)
+            return self._found is None
+        return False
 
     async def _settle(self, failure: CMSError, verdict: _Verdict) -> Tracked:
         if self._kind.leaves_traces and verdict is _Verdict.DOUBT:

@@ -24,7 +24,6 @@ from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.review import GenerationReview, OnReview
 from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Priority
-from cmsapi.observe.events import logger
 from cmsapi.state.store import JobStatus, Row
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import parse
@@ -50,7 +49,7 @@ class Recovery:
             LaunchUnknownError: Nothing shows that the service has accepted it.
         """
         if row.status is JobStatus.SENDING:
-            return await self._settle(row)
+            return await self._settle(row, on_review)
         job = self.recall(row, on_review)
         if row.open and not job.watchers and job.phase is Phase.RUNNING:
             with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
@@ -84,26 +83,27 @@ class Recovery:
             job.launch, job.on_review = row.id, job.on_review or on_review
         return job
 
-    async def _settle(self, row: Row) -> Tracked | None:
-        """Wait for a launch of another process, and settle it once its deadline is over."""
-        while row.remaining > 0:
-            await asyncio.sleep(min(LOOK, row.remaining))
-            now = await self.poller.store.get(row.id)
-            if now is None or now.status is not JobStatus.SENDING:
-                return None  # its process lives; what it has found is in the row
-            row = now
-        seconds = self.pipeline.timeouts.request + MARGIN
-        if not await self.poller.store.update(row, seconds, attempt=row.attempt + 1):
-            return None
-        row = evolve(row, attempt=row.attempt + 1)
-        began = asyncio.get_running_loop().time() - row.age
-        return await self.resolve(row, began)
+    async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:
+        """Wait for a launch of another process, and settle it once its deadline is over, unless another one does."""
+        store, seconds = self.poller.store, self.pipeline.timeouts.request + MARGIN
+        there: Row | None = row
+        while there is not None and there.status is JobStatus.SENDING:
+            if there.remaining > 0:
+                await asyncio.sleep(min(LOOK, there.remaining))
+            elif await store.update(there, seconds, attempt=there.attempt + 1):
+                mine = evolve(there, attempt=there.attempt + 1)
+                return await self.resolve(mine, asyncio.get_running_loop().time() - mine.age, on_review=on_review)
+            there = await store.get(row.id)
+        return None if there is None else self.recall(there, on_review)
 
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
         """Adopt what the job's document shows of a launch that began at a loop time, or declare it unknown."""
-        tracked = await self.look(row, began, on_review)
+        try:
+            tracked = await self.look(row, began, on_review)
+        except CMSError as error:
+            cause, tracked = cause or error, None
         if tracked is not None:
             return tracked
         problem = (
@@ -124,15 +124,14 @@ class Recovery:
         return f"{self.pipeline.operations[kind.poll].fill((Token.parse(row.token or '').id,))} does not show it"
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch if its document can be read and shows it."""
+        """Return the job of a launch if its document shows it; raise what keeps it from being read."""
         token = Token.parse(row.token or "")
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
         if not kind.leaves_traces:
             return None
         try:
             document: Any = await self.pipeline.call(kind.poll, kind.shape, token.id, priority=Priority.RESULT)
-        except CMSError as error:
-            logger.warning("the launch of the %s of %s cannot be looked for: %s", row.kind, row.name, error)
+        except NotFoundError:  # a content without a generation
             return None
         at = service_time(document.response, began)
         context = LaunchContext(token.id, at, loop.time() - began, before=token.before)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
@@ -39,6 +40,8 @@ _REACH = 76
 """Step up to which a plan looks ahead from any age: three quarters of an hour."""
 _SOON = 0.4
 """Part of the free misses that may be spent before ages have doubled."""
+_SOONER = (1.0, 0.25)
+"""Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
 _EARLY = 0.25
 """Part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known."""
 _ENOUGH = 50
@@ -111,14 +114,15 @@ class Watched:
 
 @frozen
 class _Bounds:
-    """Misses that may be bought, in all and before ages have doubled, and how far the life tables are doubted."""
+    """Misses that may be bought, in all and in parts of the time until ages have doubled."""
 
     misses: float
-    soon: float
-    doubt: float
+    soon: list[float]
+    doubt: float  # of the life tables
 
-    def hold(self, misses: float, early: float) -> bool:
-        return misses * self.doubt + math.sqrt(misses) <= self.misses and early <= self.soon
+    def hold(self, misses: float, *soon: float) -> bool:
+        fits = misses * self.doubt + math.sqrt(misses) <= self.misses
+        return fits and all(map(operator.le, soon, self.soon))
 
 
 class Schedule(Generic[J]):
@@ -243,7 +247,7 @@ class Schedule(Generic[J]):
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
         bounds = _Bounds(
             misses=max(0.0, spare + max(_OWN * back, back - beyond)),
-            soon=_SOON * max(0.0, spare) + _RETURNS * hour.returning(oldest + _YOUNGEST),
+            soon=[_SOON * max(0.0, spare) + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
             doubt=doubt,
         )
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
@@ -256,31 +260,37 @@ class Schedule(Generic[J]):
 
     def _choose_price(self, bounds: _Bounds, seen: Counter[tuple[str, int]], reach: Mapping[str, float]) -> None:
         """Take the lowest price whose misses fit for all jobs, and the next lower one for as many as then still fit."""
-        needs: dict[int, tuple[float, float]] = {}
+        plans: dict[int, dict[str, Plan]] = {}
+        needs: dict[int, list[float]] = {}
 
         def fits(number: int) -> bool:
-            needs[number] = self._needs(self._plans_at(number), seen, reach)
+            plans[number] = self._plans_at(number)
+            needs[number] = self._needs(plans[number], seen, reach)
             return bounds.hold(*needs[number])
 
-        number = bisect.bisect_left(range(_PRICES - 1), True, key=fits)
-        self._plans = self._plans_at(number)
-        if number > 0 and number - 1 in needs and number in needs:
-            self._cheaper = self._plans_at(number - 1)
+        number = bisect.bisect_left(range(_PRICES), True, key=fits)
+        number = min(number, _PRICES - 1)
+        self._plans = plans.get(number) or self._plans_at(number)
+        if number in needs and number - 1 in needs:
+            self._cheaper = plans[number - 1]
             costs = list(zip(needs[number], needs[number - 1], strict=True))
             fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
             self._part = next(fitting, 0.0)
 
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
-    ) -> tuple[float, float]:
-        """Return the misses that plans are expected to take, and those of them before ages have doubled."""
-        misses, early = -float(len(self.jobs)), 0.0
+    ) -> list[float]:
+        """Return the misses that plans are expected to take, in all and in parts of the time until ages double."""
+        needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
         for (kind, at), jobs in seen.items():
-            plan, alive, twice = plans[kind], self.models[kind].alive, min(LAST, step_of(2 * AGES[at] + _YOUNGEST))
-            misses += jobs * plan.polls(at, HOUR)
-            early += jobs * max(0.0, plan.polls(at, AGES[twice] - AGES[at]) - (1 - alive[twice] / alive[at]))
-        misses += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
-        return max(0.0, misses), early
+            plan, alive = plans[kind], self.models[kind].alive
+            needs[0] += jobs * plan.polls(at, HOUR)
+            for number, part in enumerate(_SOONER, 1):
+                then = min(LAST, step_of(AGES[at] + part * (AGES[at] + _YOUNGEST)))
+                hits = 1 - alive[then] / alive[at]
+                needs[number] += jobs * max(0.0, plan.polls(at, AGES[then] - AGES[at]) - hits)
+        needs[0] += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
+        return [max(0.0, needs[0]), *needs[1:]]
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
         price, kinds = _PRICE_RATIO**number, {watched.kind for watched in self.jobs.values()}
