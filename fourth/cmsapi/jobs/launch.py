@@ -72,7 +72,7 @@ class Budget:
 
     def take(self) -> None:
         """Reserve one credit, or raise `OutOfCreditsError`."""
-        if self.limit is not None and self.spent >= self.limit:
+        if self.spent == self.limit:
             raise OutOfCreditsError(f"max_credits={self.limit} is reached; nothing was sent")
         self.spent += 1
 
@@ -136,7 +136,8 @@ class Launcher:
             launch.task = asyncio.create_task(launch.run())
         elif launch.settings != wanted.settings:
             raise launch.other_settings(None)
-        job = await self._wait(launch)
+        launch.on_review = launch.on_review or wanted.on_review
+        job = await self._wait(launch, poller)
         if wanted.place and job.launch and wanted.place not in job.places:
             await poller.store.add_item(*wanted.place, job.launch)
             job.places += (wanted.place,)
@@ -144,7 +145,7 @@ class Launcher:
             poller.launched_alone()
         return Job(job, poller)
 
-    async def _wait(self, launch: Launch) -> Tracked:
+    async def _wait(self, launch: Launch, poller: Poller) -> Tracked:
         launch.callers += 1
         deadline = asyncio.timeout(self.pipeline.timeouts.deadline)
         try:
@@ -153,18 +154,19 @@ class Launcher:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            consequence = "it goes on, and jobs.watch finds it" if launch.sent else "nothing was sent"
+            consequence = "it goes on, and jobs.resume finds it" if launch.sent else "nothing was sent"
             seconds = self.pipeline.timeouts.deadline
-            raise DeadlineError(f"{launch}: not done in {seconds:g} s; {consequence}", sent=launch.sent) from None
+            raise DeadlineError(f"{launch}: not launched in {seconds:g} s; {consequence}", sent=launch.sent) from None
         finally:
             launch.callers -= 1
             if not launch.callers and not launch.sent:
+                poller.pending.pop(launch.key, None)  # nobody joins what is being cancelled
                 launch.task.cancel()
 
     async def aclose(self) -> None:
         """Wait for the launches that were sent, and refuse the others."""
         poller = self.pipeline.account().poller
-        mine = [each for each in (poller.pending.values() if poller else ()) if each.of(self.pipeline)]
+        mine = [each for key, each in (poller.pending.items() if poller else ()) if key[0] == self.pipeline.account]
         for launch in mine:
             if not launch.sent:
                 launch.closed = True
@@ -181,8 +183,8 @@ class _Verdict(Enum):
     DOUBT = "it may have been carried out"
 
 
-def _verdict(failure: CMSError, *, doubtful: bool) -> _Verdict:
-    """Return what a failure means; after a doubtful attempt a refusal may be of the second one only."""
+def _verdict(failure: CMSError, *, first: bool) -> _Verdict:
+    """Return what a failure means; unless it is of the first attempt, a refusal may be of the second one only."""
     if isinstance(failure, NotSentError):
         return _Verdict.REPEAT
     if isinstance(failure, APIError):
@@ -191,7 +193,7 @@ def _verdict(failure: CMSError, *, doubtful: bool) -> _Verdict:
             return _Verdict.REPEAT
         if specified and failure.status in (500, 502):
             return _Verdict.FAILED
-        if specified and 400 <= failure.status < 500 and not doubtful:
+        if specified and 400 <= failure.status < 500 and first:
             return _Verdict.REFUSED
     return _Verdict.DOUBT
 
@@ -213,8 +215,8 @@ class Launch:
         item: Item | None,
     ) -> None:
         joins = kind.joins and launcher.policy.dedupe == "join"
-        # A launch that is never joined has a name of its own.
-        self.key = (kind.name, target if joins else f"{target} {secrets.token_hex(6)}")
+        self.target = target if joins else f"{target} {secrets.token_hex(6)}"
+        self.key = (launcher.pipeline.account, kind.name, self.target)  # no client depends on another one
         self.settings = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
         self.place = (item.batch, item.key) if item and item.batch else None
         self.callers = 0
@@ -226,22 +228,19 @@ class Launch:
         self._poller = poller
         self._kind = kind
         self._body = body
-        self._on_review = on_review or (item.on_review if item else None)
+        self.on_review = on_review or (item.on_review if item else None)
         self._token = Token(kind.name, target, name)
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
         self._number = 0
         self._began = 0.0  # loop time at which the latest attempt left
+        self._first = True  # whether no attempt has reached the service, so that a refusal is of this one
         self._doubtful = False  # whether an attempt may have been carried out
         self._found: Tracked | None = None  # what the job's document has shown after a failure
         self._repeats_unknown = launcher.policy.on_unknown == "repeat"
 
     def __str__(self) -> str:
-        return f"launch of the {self._kind.name} of {self._token.name}"
-
-    def of(self, pipeline: Pipeline) -> bool:
-        """Return True if a client, or a copy of it, launches."""
-        return self._pipeline.account == pipeline.account
+        return f"{self._kind.name} of {self._token.name}"
 
     def other_settings(self, token: str | None) -> JobError:
         """Return the error of a launch with other settings."""
@@ -251,7 +250,7 @@ class Launch:
         """Join the job that runs for the target, or launch one."""
         try:
             await self._poller.open(self._pipeline)
-            row = await self._poller.store.find(*self.key) if self._kind.joins else None
+            row = await self._find() if self._kind.joins else None
             while True:
                 if row is None:
                     try:
@@ -260,30 +259,31 @@ class Launch:
                         row = other.row
                 elif row.settings != self.settings:
                     raise self.other_settings(row.token)
-                elif job := await self._recovery.join(row, self._on_review):
+                elif job := await self._recovery.join(row, self.on_review):
                     return job
                 else:
-                    row = await self._poller.store.find(*self.key)
+                    row = await self._find()
         except asyncio.CancelledError:
             if self.closed:
                 raise ClientClosedError(f"{self}: the client was closed before it was sent; it cost nothing") from None
             raise
         finally:
-            del self._poller.pending[self.key]
+            if self._poller.pending.get(self.key) is self:
+                del self._poller.pending[self.key]
+
+    async def _find(self) -> Row | None:
+        return await self._poller.store.find(self._kind.name, self.target)
 
     async def _launch(self) -> Tracked:
-        reserved: list[Budget] = []
         await self._look_before()
+        self._reserve()
         searches = self._kind.name is JobKind.SEARCH
         self._poller.balance.in_flight += searches
         try:
-            for budget in self._budgets:
-                budget.take()
-                reserved.append(budget)
             return await self._until_settled()
         except BaseException as error:
             if not isinstance(error, LaunchUnknownError):
-                for budget in reserved:
+                for budget in self._budgets:
                     budget.spent -= 1
             if not self.sent:
                 await self._delete()
@@ -301,9 +301,13 @@ class Launch:
                 if not self.sent:
                     raise
                 failure = error
-            verdict = _verdict(failure, doubtful=self._doubtful)
+            verdict = _verdict(failure, first=self._first)
+            status = failure.status if isinstance(failure, APIError) else None
+            self._first = self._first and (status == 429 or isinstance(failure, NotSentError))
             self._doubtful |= verdict in (_Verdict.FAILED, _Verdict.DOUBT)
             self.sent = self._doubtful
+            if not self._doubtful:
+                await self._delete()  # it must not look like a launch whose process died
             again = verdict in (_Verdict.REPEAT, _Verdict.FAILED) and await self._pause(failure)
             if again and (verdict is _Verdict.REPEAT or await self._may_repeat()):
                 continue
@@ -312,9 +316,10 @@ class Launch:
             try:
                 return self._found or await self._settle(failure, verdict)
             except LaunchUnknownError:
-                if not self._repeats_unknown:
+                if not self._repeats_unknown or any(budget.limit == budget.spent for budget in self._budgets):
                     raise
                 self._repeats_unknown = False
+                self._reserve()
                 await self._delete()
 
     async def _look_before(self) -> None:
@@ -341,21 +346,22 @@ class Launch:
             self._poller.balance.accepted()
         at, row = service_time(response, self._began), self._known_row
         token = evolve(self._token, id=identifier, own=own, at=at)
-        job = await self._poller.adopt(row, kind, token, self._began, pipeline, self._on_review)
+        job = await self._poller.adopt(row, kind, token, self._began, pipeline, self.on_review)
         job.places = (self.place,) if self.place else ()
         return job
 
     async def _write_down(self) -> None:
         """Insert or update the row, right before the request leaves."""
         loop, store = asyncio.get_running_loop(), self._poller.store
-        if not self.callers:
+        if not self.callers and not self._doubtful:
             raise asyncio.CancelledError  # the last caller has gone while nothing was under way
         began = loop.time()
         if self.row is None:
-            row = Row(*self.key, self._token.name, settings=self.settings)
+            row = Row(self._kind.name, self.target, self._token.name, settings=self.settings)
             self._token = evolve(self._token, launch=row.id)
-            row = evolve(row, token=str(self._token))
+            self.row = row = evolve(row, token=str(self._token))  # now: a cancelled insertion may have succeeded
             if there := await store.insert(row, self._deadline, self.place):
+                self.row = None
                 raise _InTheWayError(there)
         else:
             row = evolve(self.row, attempt=self.row.attempt + 1)
@@ -380,6 +386,8 @@ class Launch:
             return False
         delay = retry.delay(self._number, floor)
         self._pipeline.emit(RetryScheduled(self._kind.launch, self._number, delay, type(failure).__name__))
+        if self.row is not None:
+            await self._poller.store.update(self.row, self._deadline + delay)
         await asyncio.sleep(delay)
         return True
 
@@ -388,14 +396,23 @@ class Launch:
         with contextlib.suppress(CMSError):
             if self._kind.name is JobKind.SEARCH:
                 return await self._poller.balance.stands(self._pipeline)
-            self._found = await self._recovery.look(self._known_row, self._began, self._on_review)
+            self._found = await self._recovery.look(self._known_row, self._began, self.on_review)
             return self._found is None
         return False
 
     async def _settle(self, failure: CMSError, verdict: _Verdict) -> Tracked:
         if self._kind.leaves_traces and verdict is _Verdict.DOUBT:
             await asyncio.sleep(self._began + self._deadline - asyncio.get_running_loop().time())
-        return await self._recovery.resolve(self._known_row, self._began, failure, self._on_review)
+        return await self._recovery.resolve(self._known_row, self._began, failure, self.on_review)
+
+    def _reserve(self) -> None:
+        for number, budget in enumerate(self._budgets):
+            try:
+                budget.take()
+            except OutOfCreditsError:
+                for earlier in self._budgets[:number]:
+                    earlier.spent -= 1
+                raise
 
     async def _delete(self) -> None:
         row, self.row = self.row, None

@@ -172,7 +172,7 @@ class Jobs:
     async def resume(self) -> list[Job[Any]]:
         """Return the jobs that run, or wait for a decision, by the state; launches of dead processes are settled first.
 
-        Await them, or pass them to `as_completed`. A launch that nobody can tell of is in `unknown` afterwards.
+        Await them, or pass them to `as_completed`. A launch whose outcome stays unknown is in `unknown` afterwards.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])

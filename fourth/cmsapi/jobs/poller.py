@@ -31,7 +31,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.balance import Balance
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase
-from cmsapi.jobs.review import GenerationReview, OnReview
+from cmsapi.jobs.review import GenerationReview, OnReview, decision_of
 from cmsapi.jobs.schedule import MISSES, Schedule
 from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Forecast, Priority
@@ -61,7 +61,7 @@ class Poller:
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
         self.balance: Balance = Balance()
-        self.pending: dict[tuple[str, str], Any] = {}  # launches without a job, by kind and target
+        self.pending: dict[Any, Any] = {}  # launches without a job, by client, kind and target
         self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # kind, if it is known, and number of items held back
         self.admitted: float = 0.0  # requests set aside for launches of fan-outs that have no job yet
         self.job_timeout: float = policy.job_timeout
@@ -256,18 +256,19 @@ class Poller:
 
     async def _poll(self, job: Tracked) -> BaseException | None:
         try:
-            document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.id, priority=Priority.POLL)
-            now = asyncio.get_running_loop().time()
+            document: Any = None
+            try:
+                document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.id, priority=Priority.POLL)
+            except NotFoundError:
+                observation = Observation(Phase.UNCLEAR, "the service does not find it (404)")
+            else:
+                age = asyncio.get_running_loop().time() - job.launched
+                observation = job.kind.read(document, LaunchContext(job.id, job.at, age, job.moved, job.own))
             self._pause, self._quiet_until = 0.0, -math.inf
-            launch = LaunchContext(job.id, job.at, now - job.launched, job.moved, job.own)
-            await self._observe(job, job.kind.read(document, launch), document)
-        except NotFoundError:
-            await self._observe(job, Observation(Phase.UNCLEAR, "the service does not find it (404)"))
+            await self._observe(job, observation, document)
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
             return error
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:  # a refused key, a closed client, a mistake, the end of a test: no wait mends it
             job.interrupt(error)
             return error
@@ -279,7 +280,7 @@ class Poller:
             self.changed()
         return None
 
-    async def _observe(self, job: Tracked, observation: Observation, document: Any = None) -> None:
+    async def _observe(self, job: Tracked, observation: Observation, document: Any) -> None:
         now = asyncio.get_running_loop().time()
         age, phase = now - job.launched, observation.phase
         if phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
@@ -295,9 +296,9 @@ class Poller:
             if job in self._schedule.jobs:
                 self._schedule.running(job, now)
             return
-        if job in self._schedule.jobs:
-            self._schedule.ended(job, now)
         await self._end(job, phase, document)
+        if job in self._schedule.jobs:  # at last: what fails before has the job polled again
+            self._schedule.ended(job, now)
 
     async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
         """End a job: have its article decided on, write it down, and tell those who wait."""
@@ -306,7 +307,11 @@ class Poller:
             await self._write_down(job, status=JobStatus.REVIEW)
             value = GenerationReview(job.pipeline, self.store, job.launch, job.id, value)
             if job.on_review is not None:
-                await value.ask(job.on_review)
+                try:
+                    await value.ask(job.on_review)
+                except CMSError:
+                    if value.decision is None:  # else only the content could not be read afterwards
+                        raise
             job.settle(Phase.SUCCEEDED if value.decision else Phase.REVIEW, value, None)
             return
         if phase is Phase.FAILED:
@@ -318,7 +323,7 @@ class Poller:
             result = packed if len(packed) <= _LARGEST else None
             row = await self._write_down(job, status=JobStatus.SUCCEEDED, result=result)
             if job.kind.name is JobKind.GENERATION:
-                decision = (row.decision if row else None) or "elsewhere"
+                decision = decision_of(row.decision if row else None, value.status)
                 value = GenerationReview(job.pipeline, self.store, None, job.id, value, decision)
         job.settle(phase, value, error)
 

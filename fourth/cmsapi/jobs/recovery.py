@@ -50,12 +50,15 @@ class Recovery:
         """
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
-        job = self.recall(row, on_review)
+        job = self.recall(row)
         if row.open and not job.watchers and job.phase is Phase.RUNNING:
             with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
                 await self.poller.poll(job)
             if job.phase in (Phase.SUCCEEDED, Phase.FAILED):
                 return None
+        if job.phase is Phase.REVIEW and on_review is not None:
+            await job.value.ask(on_review)
+        job.on_review = job.on_review or on_review
         return job
 
     def recall(self, row: Row, on_review: OnReview | None = None) -> Tracked:
@@ -107,8 +110,8 @@ class Recovery:
         if tracked is not None:
             return tracked
         problem = (
-            f"the launch of the {row.kind} of {row.name} may have been accepted, and a credit spent: its answer was "
-            f"lost (attempt {row.attempt}), and {self._where(row)}. Look there before you launch again"
+            f"{row.kind} of {row.name}: the launch may have been accepted, and a credit spent; it was not confirmed "
+            f"(attempt {row.attempt}), and {self._where(row)}. Look there before you launch again"
         )
         self.poller.balance.forget()
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):

@@ -25,13 +25,20 @@ OnReview: TypeAlias = Choice | Callable[["GenerationReview"], Choice | Awaitable
 _WORDS = {"confirm": ("applied",), "cancel": ("discarded",)}
 
 
+def decision_of(written: str | None, word: str | None) -> str:
+    """Return whose decision the word of a generation shows, if one was written down."""
+    folded = (word or "").strip().casefold()
+    others = [each for choice, words in _WORDS.items() if choice != written for each in words]
+    return written if written is not None and folded not in others else "elsewhere"
+
+
 class GenerationReview:
     """A generated article, and the decision on it.
 
     Attributes:
         content_id: The content it was generated for.
         generation: The generation as it was last read.
-        decision: ``confirm`` or ``cancel``; ``elsewhere`` if it was not made here; None while there is none.
+        decision: ``confirm`` or ``cancel``; ``elsewhere`` if another one was made; None while there is none.
         content: The content with the article, once `confirm` has read it.
     """
 
@@ -110,7 +117,7 @@ class GenerationReview:
 
     async def _write_down(self, **changes: Any) -> None:
         row = await self._store.get(self._launch) if self._launch else None
-        if row is not None:
+        if row is not None and row.open:
             await self._store.update(row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:

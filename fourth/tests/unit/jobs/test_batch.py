@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from cmsapi import Client, Keyword, PollPolicy, RateLimits
-from cmsapi.errors import ArgumentError, JobFailedError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.errors import JobFailedError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.sandbox import Fault, Limits, Sandbox
