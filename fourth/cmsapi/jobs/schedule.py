@@ -147,6 +147,7 @@ class Schedule(Generic[J]):
         self._plans = self._advised
         self._cheaper: dict[str, Plan] = {}  # plans at the next lower price, for a part of the jobs
         self._part = 0.0
+        self._longest_seen = 0.0  # age of the oldest end
         self._added = 0
         self._early: set[J] = set()
         self._allowance = 0.0
@@ -169,6 +170,7 @@ class Schedule(Generic[J]):
         """Account for a poll that found a job finished, and forget the job."""
         watched = self.jobs[job]
         self.models[watched.kind].saw_end(watched.seen, now - watched.launched)
+        self._longest_seen = max(self._longest_seen, now - watched.launched)
         self.forget(job)
 
     def failed(self, job: J, now: float) -> None:
@@ -254,12 +256,17 @@ class Schedule(Generic[J]):
         if bounds.hold(*self._needs(self._plans, seen, reach)):
             self._oldest = max(self._oldest, oldest)
             return False
-        self._choose_price(bounds, seen, reach)
+        self._choose_price(bounds, seen, reach, known=oldest < self._longest_seen)
         self._poll_early(now, oldest, max(0.0, spare), hour.half_back())
         return True
 
-    def _choose_price(self, bounds: _Bounds, seen: Counter[tuple[str, int]], reach: Mapping[str, float]) -> None:
-        """Take the lowest price whose misses fit for all jobs, and the next lower one for as many as then still fit."""
+    def _choose_price(
+        self, bounds: _Bounds, seen: Counter[tuple[str, int]], reach: Mapping[str, float], *, known: bool
+    ) -> None:
+        """Take the lowest price whose misses fit for all jobs, and the next lower one for as many as then still fit.
+
+        The latter only at ages at which ends were seen before: beyond them too few misses are expected.
+        """
         plans: dict[int, dict[str, Plan]] = {}
         needs: dict[int, list[float]] = {}
 
@@ -271,7 +278,7 @@ class Schedule(Generic[J]):
         number = bisect.bisect_left(range(_PRICES), True, key=fits)
         number = min(number, _PRICES - 1)
         self._plans = plans.get(number) or self._plans_at(number)
-        if number in needs and number - 1 in needs:
+        if known and number in needs and number - 1 in needs:
             self._cheaper = plans[number - 1]
             costs = list(zip(needs[number], needs[number - 1], strict=True))
             fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
