@@ -51,6 +51,7 @@ class Recovery:
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
+        on_review, job.on_review = job.on_review or on_review, None  # a decision is made below, for who joins
         if row.open and not job.watchers and job.phase is Phase.RUNNING:
             with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
                 await self.poller.poll(job)
@@ -58,7 +59,7 @@ class Recovery:
                 return None
         if job.phase is Phase.REVIEW and on_review is not None:
             await job.value.ask(on_review)
-        job.on_review = job.on_review or on_review
+        job.on_review = on_review
         return job
 
     def recall(self, row: Row, on_review: OnReview | None = None) -> Tracked:

@@ -236,3 +236,52 @@ def test_articles_outlive_their_program(tmp_path: Path) -> None:
     (outcome,) = program(tmp_path, sandbox, generate)
     assert (outcome.earlier, outcome.value.decision) == (True, "confirm")
     assert len(sandbox.ledger.requests) <= before + 1
+
+
+@virtual
+async def test_leaving_the_iteration_stops_the_launching(client: Client, sandbox: Sandbox) -> None:
+    """A loop that is left early launches no more, although the batch is still there."""
+    batch = client.jobs.batch("b")
+    async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=5):
+        break
+    await asyncio.sleep(600)
+    assert len(sandbox.ledger.launches) <= 10
+    assert batch.progress.total == len(sandbox.keyword_ids)
+
+
+@virtual
+async def test_two_runs_at_once_launch_an_item_once(client: Client, sandbox: Sandbox) -> None:
+    """Runs of one batch that overlap, like those of a cron job, pay once for each search and share its ideas."""
+
+    async def run() -> list[Any]:
+        batch = client.jobs.batch("b")
+        return await batch.map(lambda word: client.content_ideas.search(sandbox.workspace_id, word), ["tea", "milk"])
+
+    runs = await asyncio.gather(run(), run())
+    assert len(sandbox.ledger.launches) == 2
+    assert all(outcome.ok for outcomes in runs for outcome in outcomes)
+
+
+@virtual
+async def test_a_wait_begins_with_its_run(client: Client, sandbox: Sandbox) -> None:
+    """A run long after the launch polls its jobs, whatever ``timeout`` and `PollPolicy.job_timeout` are."""
+    keyword = sandbox.keyword_ids[:1]
+    (first,) = await client.jobs.batch("b").map(client.keywords.analyze, keyword, timeout=20)
+    assert not first.ok
+    await asyncio.sleep(90_000)
+    (second,) = await client.jobs.batch("b").map(client.keywords.analyze, keyword, timeout=20)
+    assert second.ok
+
+
+@virtual
+async def test_an_earlier_outcome_has_its_job(client: Client, sandbox: Sandbox) -> None:
+    """The job of an item that an earlier run has brought is done, and costs no poll."""
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids[:2])
+    before = len(sandbox.ledger.requests)
+    failed, succeeded = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids[:2])
+    assert failed.job is not None
+    assert succeeded.job is not None
+    assert (failed.job.status, succeeded.job.status) == ("failed", "succeeded")
+    assert await succeeded.job == succeeded.value
+    assert len(sandbox.ledger.requests) == before

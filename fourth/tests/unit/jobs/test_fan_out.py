@@ -312,3 +312,66 @@ async def test_follow_survives_cancelled_anext_and_ends(client: Client, sandbox:
     assert done == sorted(done)
     assert done[-1] == 5
     assert len(set(done)) > 2
+
+
+async def test_an_error_of_the_program_stops_the_launching(client: Client, sandbox: Sandbox) -> None:
+    """When the launching function raises for one item, no other item is launched afterwards."""
+
+    async def launch(item: int) -> Job[Keyword]:
+        if item == 3:
+            raise NameError("typo")
+        return await client.keywords.analyze(sandbox.keyword_ids[item])
+
+    with pytest.raises(NameError):
+        await client.jobs.map(launch, range(20), in_flight=2)
+    launched = len(sandbox.ledger.launches)
+    await asyncio.sleep(300)
+    assert len(sandbox.ledger.launches) == launched <= 4
+
+
+async def test_a_cancelled_error_of_the_function_is_raised(client: Client, sandbox: Sandbox) -> None:
+    """`CancelledError` out of the launching function ends the iteration instead of losing an item."""
+
+    async def launch(item: int) -> Job[Keyword]:
+        if item == 1:
+            raise asyncio.CancelledError
+        return await client.keywords.analyze(sandbox.keyword_ids[item])
+
+    with pytest.raises(asyncio.CancelledError):
+        await client.jobs.map(launch, range(3), in_flight=1)
+
+
+async def test_jobs_that_have_ended_need_no_room_in_the_hour(client: Client, sandbox: Sandbox) -> None:
+    """`as_completed` launches nothing, so a full hour does not hold back what is known."""
+    jobs = [await client.keywords.analyze(keyword) for keyword in sandbox.keyword_ids[:3]]
+    await asyncio.gather(*jobs)
+    while client.rate_limit.free:
+        await client.keywords.get(sandbox.keyword_ids[0])
+    began = now()
+    assert all(outcome.ok for outcome in await client.jobs.as_completed(jobs))
+    assert now() == began
+
+
+async def test_a_list_that_shrinks_meanwhile_loses_no_item(client: Client, sandbox: Sandbox) -> None:
+    """Items that the loop removes from its own list are launched all the same."""
+    todo = list(sandbox.keyword_ids[:6])
+    async for outcome in client.jobs.map(client.keywords.analyze, todo, in_flight=2):
+        todo.remove(outcome.item)
+    assert not todo
+
+
+async def test_the_total_of_a_generator_is_known_at_its_end(client: Client, sandbox: Sandbox) -> None:
+    """Progress counts what a generator has brought."""
+    fan_out = client.jobs.map(client.keywords.analyze, (keyword for keyword in sandbox.keyword_ids[:3]))
+    await fan_out
+    assert fan_out.progress.total == 3
+
+
+async def test_what_is_no_list_of_items_is_refused(client: Client, sandbox: Sandbox) -> None:
+    """One text instead of several items, and launches that were not awaited, are named."""
+    with pytest.raises(ArgumentError, match="items"):
+        client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[0])
+    launch = client.keywords.analyze(sandbox.keyword_ids[0])
+    with pytest.raises(ArgumentError, match="await"):
+        client.jobs.as_completed([launch])  # type: ignore[arg-type]  # what is refused
+    launch.close()
