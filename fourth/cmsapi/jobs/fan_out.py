@@ -45,7 +45,9 @@ class Run(Generic[I, R]):
     ) -> None:
         self._poller = poller
         self._launch = launch
-        self._items = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
+        self._items: Iterable[I] | AsyncIterable[I] = (
+            list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
+        )
         self._in_flight = in_flight
         self._budget = budget
         self._timeout = timeout
@@ -168,7 +170,8 @@ class Run(Generic[I, R]):
                 self._out_of_credits = error
             if isinstance(error, ClientClosedError):
                 self._fail(error)
-            self.end(number, Failed(item, None, error))
+            else:
+                self.end(number, Failed(item, None, error))
             return
         except BaseException as error:
             if not self._stopped:

@@ -228,7 +228,7 @@ class Launch:
         self._poller = poller
         self._kind = kind
         self._body = body
-        self.on_review = on_review or (item.on_review if item else None)
+        self.on_review: OnReview | None = on_review or (item.on_review if item else None)
         self._token = Token(kind.name, target, name)
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN

@@ -42,7 +42,7 @@ _SOON = 0.4
 """Part of the free misses that may be spent before ages have doubled."""
 _SOONER = (1.0, 0.25)
 """Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
-_EARLY = 0.25
+_EARLY = 0.3
 """Part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known."""
 _ENOUGH = 50
 """Ends after which early polls get half of their part."""

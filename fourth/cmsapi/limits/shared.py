@@ -23,10 +23,6 @@ _ALONE = 0.25
 """Part of the hour that a process uses while the store does not answer."""
 
 
-_NEWS = 5.0
-"""Seconds after which a process asks the store how much of the hour the others use."""
-
-
 class SharedLimiter(Limiter):
     """Both limits of one key in several processes; a request may be under way for some seconds."""
 
@@ -49,7 +45,7 @@ class SharedLimiter(Limiter):
     def forecast(self) -> Forecast:
         """Return what the hour holds for all processes; what comes back is taken to come as it does here."""
         own = super().forecast()
-        if asyncio.get_running_loop().time() > self._seen + _NEWS and not self._looks:
+        if asyncio.get_running_loop().time() > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
             task.add_done_callback(self._looks.discard)
         now = asyncio.get_running_loop().time()

@@ -182,7 +182,7 @@ class RedisStore:
         await self._look()
         await self._client.set("cmsapi:schema", SCHEMA, nx=True)
         schema = int(await self._client.get("cmsapi:schema"))
-        if schema > SCHEMA:
+        if schema > int(SCHEMA):
             problem = f"the state {self._name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
             raise StateError(f"{problem}: upgrade cmsapi, or use another state")
 

@@ -304,10 +304,10 @@ class SqlStore:
             connection.execute(table)
         marker = self._dialect.marker
         add = f"INSERT INTO cmsapi_meta (name, value) VALUES ('schema', {marker}) ON CONFLICT (name) DO NOTHING"  # noqa: S608
-        connection.execute(add, (str(SCHEMA),))
+        connection.execute(add, (SCHEMA,))
         (schema,) = connection.execute("SELECT value FROM cmsapi_meta WHERE name = 'schema'").fetchone()
         connection.execute("COMMIT")
-        if int(schema) > SCHEMA:
+        if int(schema) > int(SCHEMA):
             problem = (
                 f"the state {self._dialect.name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
             )

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from cmsapi.errors import ConfigError
 
-SCHEMA = 1
+SCHEMA = "1"
 """Version of what a state contains. New columns may be null; everything else needs a new version."""
 
 PATIENCE = 30

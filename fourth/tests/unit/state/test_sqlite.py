@@ -73,7 +73,7 @@ async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> No
     path = tmp_path / "notes.txt"
     path.write_text("notes " * 1000)
     with pytest.raises(StateError):
-        await open_store(f"sqlite:///{path}", "").durations()
+        await open_store(f"sqlite:///{path}", "").batches()
     assert path.read_text() == "notes " * 1000
 
 
