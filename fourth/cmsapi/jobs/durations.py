@@ -11,20 +11,14 @@ import bisect
 import json
 import math
 
-_FIRST_AGE = 2.0
-"""Seconds of the first step of the scale of ages."""
-_RATIO = 1.1
-"""Factor between two steps of the scale of ages."""
-_STEPS = 110
-"""Steps of the scale of ages, which ends at 18 hours."""
-_GUESS = 60.0
-"""Seconds that half of the jobs are guessed to take before any was seen."""
+_FIRST_AGE = 2.0  # seconds of the first step of the scale of ages
+_RATIO = 1.1  # factor between two steps of the scale of ages
+_STEPS = 110  # steps of the scale of ages, which ends at 18 hours
+_GUESS = 60.0  # seconds that half of the jobs are guessed to take before any was seen
 _SPREAD = 1.4
 """Standard deviation of the logarithm of the guess: durations of seconds and of half an hour are both likely."""
-_WEIGHT = 3.0
-"""Jobs that the guess is worth."""
-_HARDIEST = 1e-3
-"""Part of the jobs at a step that outlives it, at least: no age is certain to be the last one."""
+_WEIGHT = 3.0  # jobs that the guess is worth
+_HARDIEST = 1e-3  # part of the jobs at a step that outlives it, at least: no age is certain to be the last one
 
 AGES = tuple(_FIRST_AGE * _RATIO**step if step >= 0 else 0.0 for step in range(-1, _STEPS))
 LAST = len(AGES) - 1

@@ -242,32 +242,21 @@ def _is_new(document: Any, launch: LaunchContext) -> bool:
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
     """Return the kinds by name, with further words of the service."""
+    paid, search, idea = CreditType.ANALYSIS, ContentIdeaSearch, CreditType.CONTENT_IDEA_SEARCH
+    document, writing = KnowledgeDocument, CreditType.AI_WRITING
     kinds = (
-        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, CreditType.ANALYSIS),
-        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, CreditType.ANALYSIS),
+        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, paid),
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, paid),
         SearchKind(
-            JobKind.SEARCH,
-            "start_content_idea_search",
-            "get_content_idea_search",
-            ContentIdeaSearch,
-            ContentIdeaSearch,
-            CreditType.CONTENT_IDEA_SEARCH,
-            joins=False,
+            JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea, joins=False
         ),
-        GenerationKind(
-            JobKind.GENERATION,
-            "generate_content",
-            "get_generation",
-            Generation,
-            Generation,
-            CreditType.AI_WRITING,
-        ),
+        GenerationKind(JobKind.GENERATION, "generate_content", "get_generation", Generation, Generation, writing),
         Kind(
             JobKind.KNOWLEDGE_DOCUMENT,
             "create_knowledge_document",
             "get_knowledge_document",
-            KnowledgeDocument,
-            KnowledgeDocument,
+            document,
+            document,
             joins=False,
         ),
     )

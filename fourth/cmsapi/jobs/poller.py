@@ -43,16 +43,11 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
-_UNCLEAR_POLLS = 3
-"""Polls in a row with the same reason, at least, before a wait ends as unclear."""
-_FIRST_PAUSE = 2.0
-"""Seconds without polls after the first that failed."""
-_LONGEST_PAUSE = 60.0
-"""Seconds without polls during an outage, at most."""
-LOOK = 1.0
-"""Seconds between two looks at a crowded hour, or at a launch of another process."""
-_LARGEST = 262_144
-"""Bytes of a compressed result that the state keeps, at most; a larger one is read again."""
+_UNCLEAR_POLLS = 3  # polls in a row with the same reason, at least, before a wait ends as unclear
+_FIRST_PAUSE = 2.0  # seconds without polls after the first that failed
+_LONGEST_PAUSE = 60.0  # seconds without polls during an outage, at most
+LOOK = 1.0  # seconds between two looks at a crowded hour, or at a launch of another process
+_LARGEST = 262_144  # bytes of a compressed result that the state keeps, at most; a larger one is read again
 
 
 class Poller:

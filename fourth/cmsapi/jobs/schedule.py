@@ -30,40 +30,24 @@ from cmsapi.limits.limiter import Forecast
 
 J = TypeVar("J", bound=Hashable)
 
-_PRICE_RATIO = 1.25
-"""Factor between two prices of a miss; the lowest is one second of lateness."""
-_PRICES = 50
-"""Number of prices; the highest is that of 15 hours of lateness."""
-_STRIDE = 24
-"""Steps of age that a plan looks ahead: ten times the age."""
-_REACH = 76
-"""Step up to which a plan looks ahead from any age: three quarters of an hour."""
-_SOON = 0.4
-"""Part of the free misses that may be spent before ages have doubled."""
+_PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest is one second of lateness
+_PRICES = 50  # number of prices; the highest is that of 15 hours of lateness
+_STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
+_REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
+_SOON = 0.4  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
 """Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
-_EARLY = 0.3
-"""Part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known."""
-_ENOUGH = 50
-"""Ends after which early polls get half of their part."""
-_YOUNGEST = 8.0
-"""Seconds of age from which early polls are made."""
-_YOUNG = 100.0
-"""Seconds of age below which few jobs are polled at the advised intervals without a plan."""
-MISSES = 0.1
-"""Misses set aside for a job before another one is launched."""
-_RETURNS = 0.9
-"""Part of the requests that leave the hour in time which is counted upon."""
-_OWN = 0.2
-"""Part of the requests that come back which polls may have, although items wait for them."""
-_PATIENCE = 30.0
-"""Seconds ahead that are planned, at least."""
+_EARLY = 0.3  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
+_ENOUGH = 50  # ends after which early polls get half of their part
+_YOUNGEST = 8.0  # seconds of age from which early polls are made
+_YOUNG = 100.0  # seconds of age below which few jobs are polled at the advised intervals without a plan
+MISSES = 0.1  # misses set aside for a job before another one is launched
+_RETURNS = 0.9  # part of the requests that leave the hour in time which is counted upon
+_PATIENCE = 30.0  # seconds ahead that are planned, at least
 _PARTS = tuple(part / 20 for part in range(19, 0, -1))
 """Parts of the jobs that may be polled at the next lower price, if the hour holds that."""
-_GOLDEN = math.sqrt(5) / 2 - 0.5
-"""Step between two numbers of a sequence that fills the interval from 0 to 1 evenly."""
-_LIKELY = 0.3
-"""Probability of a miss below which a poll is made even if nothing is free: it has to be paid anyway."""
+_GOLDEN = math.sqrt(5) / 2 - 0.5  # step between two numbers of a sequence that fills the interval from 0 to 1 evenly
+_LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: it has to be paid anyway
 
 
 class Plan:
@@ -248,7 +232,7 @@ class Schedule(Generic[J]):
         beyond = 2 * max(0.0, sum(waiting.values()) - sum(reach.values()))  # launches and hits that come later
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
         bounds = _Bounds(
-            misses=max(0.0, spare + max(_OWN * back, back - beyond)),
+            misses=max(0.0, spare + max(0.0, back - beyond)),
             soon=[_SOON * max(0.0, spare) + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
             doubt=doubt,
         )
