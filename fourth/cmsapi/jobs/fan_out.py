@@ -65,15 +65,15 @@ class Run(Generic[I, R]):
         self.on_review: OnReview | None = None
         self.waits: dict[Any, Any] = {}
         self.total: int | None = len(self._items) if isinstance(self._items, list) else None
-        self.begun = 0
-        self.running = 0
-        self.credits_before = 0  # of earlier runs of a batch
-        self.counts = {"succeeded": 0, "failed": 0, "unknown": 0}
+        self.begun: int = 0
+        self.running: int = 0
+        self.credits_before: int = 0  # of earlier runs of a batch
+        self.counts: dict[str, int] = {"succeeded": 0, "failed": 0, "unknown": 0}
         self.launched: list[Job[R]] = []
         self.outcomes: deque[tuple[int, Outcome[I, R]]] = deque()
         self.failure: BaseException | None = None
-        self.arrived = asyncio.Event()
-        self.changed = asyncio.Event()
+        self.arrived: asyncio.Event = asyncio.Event()
+        self.changed: asyncio.Event = asyncio.Event()
 
     @property
     def finished(self) -> bool:

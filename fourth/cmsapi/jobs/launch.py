@@ -67,8 +67,8 @@ class Budget:
     """Credits that launches may cost; None for no bound."""
 
     def __init__(self, limit: int | None) -> None:
-        self.limit = limit
-        self.spent = 0
+        self.limit: int | None = limit
+        self.spent: int = 0
 
     def take(self) -> None:
         """Reserve one credit, or raise `OutOfCreditsError`."""
@@ -97,7 +97,7 @@ class _InTheWayError(Exception):
 
     def __init__(self, row: Row | None) -> None:
         super().__init__()
-        self.row = row
+        self.row: Row | None = row
 
 
 class _SuspendedError(Exception):
@@ -215,13 +215,14 @@ class Launch:
         item: Item | None,
     ) -> None:
         joins = kind.joins and launcher.policy.dedupe == "join"
-        self.target = target if joins else f"{target} {secrets.token_hex(6)}"
-        self.key = (launcher.pipeline.account, kind.name, self.target)  # no client depends on another one
-        self.settings = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
-        self.place = (item.batch, item.key) if item and item.batch else None
-        self.callers = 0
-        self.sent = False  # whether it may have been sent, so that it has to go on
-        self.closed = False  # whether the client was closed meanwhile
+        self.target: str = target if joins else f"{target} {secrets.token_hex(6)}"
+        # With the client, so that no client depends on another one.
+        self.key: tuple[object, ...] = (launcher.pipeline.account, kind.name, self.target)
+        self.settings: str | None = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
+        self.place: tuple[str, str] | None = (item.batch, item.key) if item and item.batch else None
+        self.callers: int = 0
+        self.sent: bool = False  # whether it may have been sent, so that it has to go on
+        self.closed: bool = False  # whether the client was closed meanwhile
         self.row: Row | None = None
         self._recovery = launcher.recovery
         self._pipeline = launcher.pipeline

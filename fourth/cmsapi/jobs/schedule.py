@@ -131,6 +131,7 @@ class Schedule(Generic[J]):
         self._plans = self._advised
         self._cheaper: dict[str, Plan] = {}  # plans at the next lower price, for a part of the jobs
         self._part = 0.0
+        self._price = 0  # number of the latest price
         self._longest_seen = 0.0  # age of the oldest end
         self._added = 0
         self._early: set[J] = set()
@@ -259,8 +260,14 @@ class Schedule(Generic[J]):
             needs[number] = self._needs(plans[number], seen, reach)
             return bounds.hold(*needs[number])
 
-        number = bisect.bisect_left(range(_PRICES), True, key=fits)
-        number = min(number, _PRICES - 1)
+        first, last = 0, _PRICES - 1
+        if self._price > 0 and fits(self._price - 1):  # prices change little from plan to plan
+            last = self._price - 1
+        elif fits(self._price):
+            first = last = self._price
+        else:
+            first = min(self._price + 1, last)
+        number = self._price = bisect.bisect_left(range(_PRICES), True, first, last, key=fits)
         self._plans = plans.get(number) or self._plans_at(number)
         if known and number in needs and number - 1 in needs:
             self._cheaper = plans[number - 1]

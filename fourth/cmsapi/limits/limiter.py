@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from types import TracebackType
+from typing import ClassVar
 
 from attrs import define, frozen
 
@@ -150,10 +151,10 @@ class Limiter:
         sent: Requests until now.
     """
 
-    queues = False
+    queues: ClassVar[bool] = False
 
     def __init__(self, limits: RateLimits) -> None:
-        self.limits = limits
+        self.limits: RateLimits = limits
         self._burst = Window(limits.per_second, SECOND)
         self._hour = Window(limits.per_hour, HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
@@ -164,7 +165,7 @@ class Limiter:
         self._paused_until = -math.inf
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
-        self.sent = 0
+        self.sent: int = 0
         self._arrived = 0
         self.waiters: list[tuple[Priority, int, asyncio.Future[int], Permit]] = []
 

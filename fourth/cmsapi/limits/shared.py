@@ -12,6 +12,7 @@ import heapq
 import math
 import secrets
 from collections.abc import Mapping
+from typing import ClassVar
 
 from cmsapi.config import SECOND, RateLimits
 from cmsapi.errors import StateError
@@ -26,7 +27,7 @@ _ALONE = 0.25
 class SharedLimiter(Limiter):
     """Both limits of one key in several processes; a request may be under way for some seconds."""
 
-    queues = True
+    queues: ClassVar[bool] = True
 
     def __init__(self, limits: RateLimits, store: SharedStore, seconds: float) -> None:
         super().__init__(limits)

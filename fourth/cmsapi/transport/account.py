@@ -23,8 +23,8 @@ class Account:
     """Limiter, connections and state of one key in one event loop."""
 
     def __init__(self, limiter: Limiter, store: Store, make_transport: Callable[[], Transport]) -> None:
-        self.limiter = limiter
-        self.store = store
+        self.limiter: Limiter = limiter
+        self.store: Store = store
         self.transport: Transport
         self._make_transport = make_transport
         self.poller: Any = None  # what polls the jobs of the key, made by `cmsapi.jobs`
