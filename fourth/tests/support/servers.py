@@ -39,10 +39,12 @@ def _program(package: str, *names: str) -> Path:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
+    port = 65_536
+    while port > 55_535:  # a cluster takes the port ten thousand above, too
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+    return port
 
 
 class Server:
