@@ -24,18 +24,7 @@ _FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remain
 
 
 class RedisStore:
-    """A state in Redis.
-
-    Args:
-        url: Address of the server.
-        key: Digest of address and key, for the limits.
-
-    Attributes:
-        scope: Digest of address and organization, for the launches; set before the first of them.
-
-    Raises:
-        ConfigError: The address is wrong, or redis-py is not installed.
-    """
+    """A state in Redis."""
 
     def __init__(self, url: str, key: str) -> None:
         try:

@@ -45,22 +45,13 @@ _PAUSE = "pause"
 
 @frozen
 class Dialect:
-    """What differs between databases.
+    """What differs between databases."""
 
-    Attributes:
-        name: The address without a password, for errors.
-        connect: Opens a connection.
-        begin: Begins a transaction that holds the lock of a scope.
-        now: Returns the time of the clock that all processes share.
-        marker: Placeholder of a value.
-        errors: Exceptions of the driver.
-    """
-
-    name: str
+    name: str  # address without a password, for errors
     connect: Callable[[], Any]
-    begin: Callable[[Any, str], None]
-    now: Callable[[Any], float]
-    marker: str
+    begin: Callable[[Any, str], None]  # a transaction that holds the lock of a scope
+    now: Callable[[Any], float]  # by the clock that all processes share
+    marker: str  # placeholder of a value
     errors: tuple[type[Exception], ...]
 
 
@@ -80,15 +71,7 @@ class _Transaction:
 
 
 class SqlStore:
-    """A state in a database.
-
-    Args:
-        dialect: What differs between databases.
-        key: Digest of address and key, for the limits.
-
-    Attributes:
-        scope: Digest of address and organization, for the launches; set before the first of them.
-    """
+    """A state in a database."""
 
     def __init__(self, dialect: Dialect, key: str) -> None:
         self.scope: str = ""

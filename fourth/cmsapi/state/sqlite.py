@@ -14,12 +14,7 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return how a file is used.
-
-    Args:
-        path: The file; it is made if it is not there, and nobody else may read it.
-        clock: The clock that all processes share.
-    """
+    """Return how a file is used: it is made if it is not there, and only its owner may read it."""
 
     def connect() -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

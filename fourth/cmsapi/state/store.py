@@ -51,36 +51,20 @@ ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})
 
 @frozen
 class Row:
-    """One launch.
-
-    Attributes:
-        kind: Kind of the job.
-        target: What the launch is for, or a name of its own if launches of its kind are never joined.
-        name: What the caller launched, for people.
-        status: Where it is.
-        attempt: Number of the latest attempt.
-        settings: Digest of the settings.
-        token: Token of the job.
-        result: Wire document of the result, compressed.
-        error: Why it failed, or where to look.
-        decision: Decision on an article that was sent, ``confirm`` or ``cancel``.
-        age: Seconds since it was inserted, when the row was read.
-        remaining: Seconds until its deadline, when the row was read.
-        id: Its name in the state.
-    """
+    """One launch."""
 
     kind: str
-    target: str
-    name: str
+    target: str  # what it is for, or a name of its own if launches of its kind are never joined
+    name: str  # what was launched, for people
     status: JobStatus = JobStatus.SENDING
     attempt: int = 1
-    settings: str | None = None
+    settings: str | None = None  # their digest
     token: str | None = None
-    result: bytes | None = field(default=None, repr=False)
-    error: str | None = None
-    decision: str | None = None
-    age: float = 0.0
-    remaining: float = 0.0
+    result: bytes | None = field(default=None, repr=False)  # its wire document, compressed
+    error: str | None = None  # why it failed, or where to look
+    decision: str | None = None  # on an article: ``confirm`` or ``cancel``, written before it is sent
+    age: float = 0.0  # seconds since it was inserted, when it was read
+    remaining: float = 0.0  # seconds until its deadline, when it was read
     id: str = field(factory=partial(secrets.token_hex, 8))
 
     @property
@@ -91,17 +75,11 @@ class Row:
 
 @frozen
 class Taken:
-    """What came of asking for permission to send a request.
+    """What came of asking for permission to send a request."""
 
-    Attributes:
-        wait: Seconds after which to ask again; 0 if the request may go.
-        used: Requests of the last hour, of all processes.
-        open_jobs: Open launches of all processes, by kind.
-    """
-
-    wait: float
-    used: int
-    open_jobs: Mapping[str, int]
+    wait: float  # seconds after which to ask again; 0 if it may go
+    used: int  # requests of all processes in the last hour
+    open_jobs: Mapping[str, int]  # of all processes, by kind
 
 
 class Store(Protocol):
@@ -117,19 +95,15 @@ class Store(Protocol):
             deadline: Seconds until no request of it is under way any more.
             item: Batch and item.
         """
-        ...
 
     async def get(self, launch_id: str) -> Row | None:
         """Return a launch."""
-        ...
 
     async def find(self, kind: str, target: str) -> Row | None:
         """Return the open launch for a target."""
-        ...
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
         """Return all launches with some statuses, the oldest first."""
-        ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch, and return True, if it still has the status and attempt of ``row``.
@@ -137,31 +111,24 @@ class Store(Protocol):
         One that is over opens again only if no other launch of its target is open. One whose job has ended is deleted
         if no item of a batch needs it.
         """
-        ...
 
     async def delete(self, *ids: str) -> None:
         """Delete launches with their items."""
-        ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
         """Add an item of a batch for a launch that is there already."""
-        ...
 
     async def items(self, batch: str) -> dict[str, Row]:
         """Return the launches of a batch by item."""
-        ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
         """Delete items of a batch, and their launches where no other item needs them and they are over."""
-        ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
         """Return the number of items by batch and status."""
-        ...
 
     async def aclose(self) -> None:
         """Close the store."""
-        ...
 
 
 @runtime_checkable
@@ -176,44 +143,25 @@ class SharedStore(Store, Protocol):
 
     async def durations(self) -> dict[str, str]:
         """Return what was learned of durations, as JSON by kind."""
-        ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
         """Keep what was learned of durations."""
-        ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
 
-        Args:
-            request_id: Name of the request.
-            per_second: Requests in any second.
-            per_hour: Requests in any hour, less those that this one has to leave; 0 only looks.
-            seconds: How long the request may be under way.
+        ``per_hour`` leaves out what this request has to leave to others; 0 only looks.
         """
-        ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
         """Account for the end of a request, and return the number of answered ones of the last hour.
 
-        Args:
-            request_id: Name of the request.
-            departed: False if it certainly did not leave.
-            pause: Seconds for which nothing may be sent; a longer pause stays.
+        For some seconds nothing may be sent, if ``pause`` is above 0; a longer pause stays.
         """
-        ...
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the state at an address; it is opened by the first method.
-
-    Args:
-        url: ``memory:``, ``sqlite:///file``, ``postgresql://…`` or ``redis://…``.
-        key: Digest of address and key, for the limits.
-
-    Raises:
-        ConfigError: There is no such state, or its driver is not installed.
-    """
+    """Return the state at an address, which its first method opens; ``key`` is a digest of address and key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore
@@ -238,11 +186,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
 
 
 def host_of(url: str) -> str:
-    """Return an address without what may be a password, for errors.
-
-    Raises:
-        ConfigError: It is no address.
-    """
+    """Return an address without what may be a password, for errors; refuse what is none."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -251,11 +195,7 @@ def host_of(url: str) -> str:
 
 
 def check_state(url: str | None) -> str:
-    """Return the address of the state; default ``CMSAPI_STATE``, else ``memory:``.
-
-    Raises:
-        ConfigError: There is no such state, or its driver is not installed.
-    """
+    """Return the address of the state, checked; default ``CMSAPI_STATE``, else ``memory:``."""
     url = url or os.environ.get("CMSAPI_STATE") or "memory:"
     open_store(url, "")
     return url
