@@ -27,23 +27,14 @@ R = TypeVar("R")
 
 @frozen
 class BatchStatus:
-    """How many items of a batch are where, in all its runs and processes.
-
-    Attributes:
-        name: Name of the batch.
-        running: Items that are being launched, or run.
-        review: Items whose article waits for a decision.
-        succeeded: Items with a result.
-        failed: Items whose job failed.
-        unknown: Items whose launch may or may not have been accepted.
-    """
+    """How many items of a batch are where, in all its runs and processes."""
 
     name: str
-    running: int
-    review: int
+    running: int  # being launched, or at work
+    review: int  # with an article that waits for a decision
     succeeded: int
     failed: int
-    unknown: int
+    unknown: int  # with a launch that may or may not have been accepted
 
     @property
     def total(self) -> int:

@@ -30,21 +30,15 @@ def step_of(age: float) -> int:
 
 
 class Durations:
-    """Life table of one kind of job.
-
-    Attributes:
-        alive: For each step, the part of all jobs that outlives the ages before it.
-        area: For each step, the integral of the part that has ended, from age 0.
-        ends: Jobs whose end was seen.
-    """
+    """Life table of one kind of job."""
 
     def __init__(self) -> None:
         over = [0.0, *(0.5 * math.erfc(math.log(_GUESS / age) / _SPREAD / math.sqrt(2)) for age in AGES[1:])]
         self._at_risk = [_WEIGHT] * LAST
         self._ended = [_WEIGHT * (over[step + 1] - over[step]) / (1 - over[step]) for step in range(LAST)]
-        self.ends: int = 0
-        self.alive: list[float] = []
-        self.area: list[float] = []
+        self.ends: int = 0  # that were seen
+        self.alive: list[float] = []  # for each step, the part of all jobs that outlives the ages before it
+        self.area: list[float] = []  # for each step, the integral of the part that has ended, from age 0
         self.refresh()
 
     def refresh(self) -> None:

@@ -75,12 +75,7 @@ class Job(Generic[T]):
         return self._tracked.error
 
     def result(self) -> T:
-        """Return the result.
-
-        Raises:
-            JobFailedError: The service reports a failure.
-            asyncio.InvalidStateError: The job still runs.
-        """
+        """Return the result, or raise `JobFailedError`, or `asyncio.InvalidStateError` while the job still runs."""
         if not self.done():
             raise asyncio.InvalidStateError(f"{self._tracked} still runs: await the job")
         if self._tracked.error is not None:
@@ -129,11 +124,7 @@ class Job(Generic[T]):
         return self.status
 
     async def review(self) -> GenerationReview:
-        """Wait until the article of a generation waits for its decision, and return it; like ``await job``.
-
-        Raises:
-            ArgumentError: The job is no generation.
-        """
+        """Wait until the article of a generation waits for its decision, and return it; like ``await job``."""
         if self.kind is not JobKind.GENERATION:
             raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
         return await self.wait()  # type: ignore[return-value]  # the result of this kind

@@ -63,18 +63,12 @@ from cmsapi.transport.pipeline import Pipeline, read
 from cmsapi.wire.converter import dump
 
 
+@define(eq=False)
 class Budget:
     """Credits that launches may cost; None for no bound."""
 
-    def __init__(self, limit: int | None) -> None:
-        self.limit: int | None = limit
-        self.spent: int = 0
-
-    def take(self) -> None:
-        """Reserve one credit, or raise `OutOfCreditsError`."""
-        if self.spent == self.limit:
-            raise OutOfCreditsError(f"max_credits={self.limit} is reached; nothing was sent")
-        self.spent += 1
+    limit: int | None
+    spent: int = 0
 
 
 @define(eq=False)
@@ -407,13 +401,11 @@ class Launch:
         return await self._recovery.resolve(self._known_row, self._began, failure, self.on_review)
 
     def _reserve(self) -> None:
-        for number, budget in enumerate(self._budgets):
-            try:
-                budget.take()
-            except OutOfCreditsError:
-                for earlier in self._budgets[:number]:
-                    earlier.spent -= 1
-                raise
+        for budget in self._budgets:
+            if budget.spent == budget.limit:
+                raise OutOfCreditsError(f"{self}: max_credits={budget.limit} is reached; nothing was sent")
+        for budget in self._budgets:
+            budget.spent += 1
 
     async def _delete(self) -> None:
         row, self.row = self.row, None

@@ -99,12 +99,7 @@ class Jobs:
         return await (await launch)
 
     async def plan(self, kind: JobKind | str, n: int) -> JobPlan:
-        """Return what a number of jobs would cost, and about how long they would take. Costs one request.
-
-        Args:
-            kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
-            n: Number of jobs.
-        """
+        """Return what a number of jobs would cost, and about how long they would take. Costs one request."""
         check_word("kind", kind, JobKind)
         check_number("n", n, 1)
         poller, known = self._poller(), self._launcher.recovery.kinds[JobKind(kind)]
@@ -122,8 +117,7 @@ class Jobs:
     def batch(self, name: str) -> Batch:
         """Return a batch: a fan-out with a name, which goes on where an earlier run of it ended. Costs nothing.
 
-        Args:
-            name: Name of one piece of work, such as ``keywords-2026-11``. A new one begins with nothing.
+        The name is that of one piece of work, such as ``keywords-2026-11``. A new one begins with nothing.
         """
         return Batch(name, self._launcher.recovery)
 
@@ -134,12 +128,8 @@ class Jobs:
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
         """Return the job of a token, also of another process. Costs nothing until it is awaited.
 
-        Args:
-            token: What `Job.token` gave.
-            kind: Its kind, to be sure.
-
         Raises:
-            ArgumentError: It is no token, or of another kind.
+            ArgumentError: It is no token, or not of the kind that is given to be sure.
         """
         known = Token.parse(check_text("token", token))
         if kind is not None and known.kind != kind:
@@ -184,11 +174,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete launches that ended or became unknown longer ago, with their items, and return their number.
-
-        Args:
-            older_than: Seconds since the launch, or a timedelta.
-        """
+        """Delete launches that ended or became unknown longer ago, with their items, and return their number."""
         store, seconds = await self._store(), seconds_of("older_than", older_than, 0)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
@@ -206,22 +192,12 @@ class Jobs:
 
 @frozen
 class JobPlan:
-    """What a number of jobs would cost.
-
-    Attributes:
-        kind: Their kind.
-        jobs: Their number.
-        credits: Credits that the launches cost.
-        credits_left: Credits that are left; None if the service does not say.
-        requests: Requests that they take, about.
-        requests_left: Requests that are left in this hour.
-        seconds: About how long they take; None until the end of such a job was seen.
-    """
+    """What a number of jobs would cost."""
 
     kind: JobKind
     jobs: int
     credits: int
-    credits_left: int | None
-    requests: int
-    requests_left: int
-    seconds: float | None
+    credits_left: int | None  # None if the service does not say
+    requests: int  # about
+    requests_left: int  # in this hour
+    seconds: float | None  # about; None until the end of such a job was seen

@@ -14,21 +14,12 @@ R = TypeVar("R")
 
 @frozen
 class Succeeded(Generic[I, R]):
-    """An item with a result.
-
-    Attributes:
-        item: The item.
-        job: Its job.
-        value: The result of the job.
-        earlier: True if an earlier run of the batch brought it.
-        ok: True.
-        error: None.
-    """
+    """An item with a result."""
 
     item: I
     job: Job[R] | None
     value: R
-    earlier: bool = False
+    earlier: bool = False  # whether an earlier run of the batch brought it
     ok: Literal[True] = field(default=True, init=False, repr=False, eq=False)
     error: None = field(default=None, init=False, repr=False, eq=False)
 
@@ -39,21 +30,12 @@ class Succeeded(Generic[I, R]):
 
 @frozen
 class Failed(Generic[I, R]):
-    """An item without a result.
-
-    Attributes:
-        item: The item.
-        job: Its job; None if none was launched, or none is known.
-        error: Why there is no result.
-        earlier: True if an earlier run of the batch brought it.
-        ok: False.
-        value: None.
-    """
+    """An item without a result."""
 
     item: I
-    job: Job[R] | None
+    job: Job[R] | None  # None if none was launched, or none is known
     error: Exception
-    earlier: bool = False
+    earlier: bool = False  # whether an earlier run of the batch brought it
     ok: Literal[False] = field(default=False, init=False, repr=False, eq=False)
     value: None = field(default=None, init=False, repr=False, eq=False)
 

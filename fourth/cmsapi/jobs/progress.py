@@ -10,27 +10,16 @@ from attrs import frozen
 
 @frozen
 class Progress:
-    """How far a fan-out or a batch is.
+    """How far a fan-out or a batch is."""
 
-    Attributes:
-        total: Items; None while that is not known.
-        running: Items that are launched, or whose launch has begun.
-        succeeded: Items with a result.
-        failed: Items without a result: refused, failed, or waited for too long.
-        unknown: Items whose launch may or may not have been accepted.
-        credits: Credits that the launches have cost.
-        requests: Requests of the key since the fan-out began.
-        seconds_left: About how long it goes on; None until an end of such a job was seen.
-    """
-
-    total: int | None
-    running: int
+    total: int | None  # items; None while that is not known
+    running: int  # launched, or being launched
     succeeded: int
-    failed: int
-    unknown: int
-    credits: int
-    requests: int
-    seconds_left: float | None
+    failed: int  # refused, failed, or waited for too long
+    unknown: int  # with a launch that may or may not have been accepted
+    credits: int  # that the launches have cost
+    requests: int  # of the key since the fan-out began
+    seconds_left: float | None  # about; None until an end of such a job was seen
 
     @property
     def done(self) -> int:
@@ -50,13 +39,7 @@ class Progress:
 
 
 class Follow(AsyncIterator[Progress]):
-    """A stream of progress: what it is after each change, and at the end. A cancelled ``anext`` loses nothing.
-
-    Args:
-        read: Returns the progress.
-        changed: An event that is set at each change.
-        finished: Returns True at the end.
-    """
+    """A stream of progress: what it is after each change, and at the end. A cancelled ``anext`` loses nothing."""
 
     def __init__(self, read: Callable[[], Progress], changed: asyncio.Event, finished: Callable[[], bool]) -> None:
         self._read = read

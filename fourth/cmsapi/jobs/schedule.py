@@ -208,12 +208,7 @@ class Schedule(Generic[J]):
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
 
-        Called when something has changed, and once a second while the hour is crowded.
-
-        Args:
-            now: The loop time.
-            hour: What the hour holds.
-            waiting: Items that fan-outs hold back, by kind.
+        Called when something has changed, and once a second while the hour is crowded. Items wait in fan-outs.
         """
         if not self.jobs:
             self.reserve = 0.0
