@@ -6,19 +6,17 @@ import asyncio
 import contextlib
 
 from cmsapi.errors import CMSError
-from cmsapi.models import Credits, User
+from cmsapi.jobs.kinds import Kind
+from cmsapi.models import User
 from cmsapi.transport.pipeline import Pipeline
 
 
 class Balance:
-    """What the balance of searches has to be if no launch but the answered ones was accepted.
+    """What the balance of searches has to be if no launch but the answered ones was accepted."""
 
-    Attributes:
-        in_flight: Searches that are being launched; while there are any, a reading says nothing.
-    """
-
-    def __init__(self) -> None:
-        self.in_flight: int = 0
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self.in_flight: int = 0  # searches that are being launched; while there are any, a reading says nothing
         self._expected: int | None = None
         self._lock = asyncio.Lock()
 
@@ -26,7 +24,7 @@ class Balance:
         """Read the user with the balances of today. Costs one request."""
         user = await pipeline.call("get_me", User)
         if not self.in_flight:
-            self._expected = _searches(user)
+            self._expected = self._kind.balance(user)
         return user
 
     async def prepare(self, pipeline: Pipeline) -> None:
@@ -49,10 +47,5 @@ class Balance:
         """Return True if the balance has not fallen by more than the answered launches. Costs one request."""
         left, expected = None, self._expected
         if expected is not None:
-            left, expected = _searches(await pipeline.call("get_me", User)), self._expected
+            left, expected = self._kind.balance(await pipeline.call("get_me", User)), self._expected
         return left is not None and expected is not None and left >= expected
-
-
-def _searches(user: User) -> int | None:
-    credits: Credits | None = user.organization.credits if user.organization else None  # noqa: A001
-    return credits.content_ideas_searches if credits else None

@@ -90,7 +90,7 @@ class Batch:
         Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
         two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
-        flying = check_options(launch, items, in_flight, errors, max_credits, ordered=ordered)
+        flying = check_options(items, in_flight, errors, max_credits)
         budget, seconds = Budget(max_credits), seconds_of("timeout", timeout)
         run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, items, flying, budget, seconds, self.name, key)
         run.recovery, run.on_review = self._recovery, on_review

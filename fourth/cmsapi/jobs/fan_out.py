@@ -57,7 +57,7 @@ class Run(Generic[I, R]):
         self._feeding: asyncio.Task[None] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sent_before = poller.requests
+        self._sent_before = poller.limiter.sent
         self._slot = asyncio.Event()  # set when a job has ended
         self._out_of_credits: OutOfCreditsError | None = None
         self._fed = False
@@ -113,7 +113,7 @@ class Run(Generic[I, R]):
             running=self.running,
             **self.counts,
             credits=self._budget.spent + self.credits_before,
-            requests=self._poller.requests - self._sent_before,
+            requests=self._poller.limiter.sent - self._sent_before,
             seconds_left=0.0 if self.finished else left,
         )
 
@@ -307,19 +307,13 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         await self._run.stop()
 
 
-def check_options(
-    launch: Any, items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None, *, ordered: bool
-) -> int | None:
+def check_options(items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None) -> int | None:
     """Check the arguments of ``map``, and return the number of jobs in flight; None for as many as the hour holds."""
     if isinstance(items, str | bytes):
         raise ArgumentError("items", "must be several items, not one text")
-    if not callable(launch):
-        raise ArgumentError("launch", f"must be a function that launches a job, got {launch!r}")
     check_word("errors", errors, ("collect", "raise"))
     if max_credits is not None:
         check_number("max_credits", max_credits, 0)
-    if not isinstance(ordered, bool):
-        raise ArgumentError("ordered", f"must be True or False, got {ordered!r}")
     return None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
 
 

@@ -136,7 +136,7 @@ class Launcher:
             await poller.store.add_item(*wanted.place, job.launch)
             job.places += (wanted.place,)
         if item is None:
-            poller.launched_alone()
+            poller.schedule.arrivals.append(asyncio.get_running_loop().time())
         return Job(job, poller)
 
     async def _wait(self, launch: Launch, poller: Poller) -> Tracked:

@@ -40,12 +40,7 @@ class Jobs:
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
         """Return a job that runs at the service, whoever launched it. Costs nothing until it is awaited.
 
-        Args:
-            kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
-            id: Identifier of the keyword, prompt, search, content or knowledge document.
-
-        Raises:
-            ArgumentError: There is no such kind, or the identifier cannot be one.
+        The identifier is that of the keyword, prompt, search, content or knowledge document.
         """
         identifier("id", id)
         check_word("kind", kind, JobKind)
@@ -82,7 +77,7 @@ class Jobs:
             timeout: Seconds for which each job is waited for after its launch.
             ordered: True for outcomes in the order of the items.
         """
-        flying = check_options(launch, items, in_flight, errors, max_credits, ordered=ordered)
+        flying = check_options(items, in_flight, errors, max_credits)
         run: Run[I, R] = Run(self._poller(), launch, items, flying, Budget(max_credits), seconds_of("timeout", timeout))
         return FanOut(run, ordered=ordered, errors=errors)
 

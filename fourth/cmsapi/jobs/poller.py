@@ -30,14 +30,14 @@ from cmsapi.errors import (
     UnclearJobError,
 )
 from cmsapi.jobs.balance import Balance
-from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase, kinds_of
 from cmsapi.jobs.review import GenerationReview, OnReview, decision_of
 from cmsapi.jobs.schedule import MISSES, Schedule
 from cmsapi.jobs.tracked import Token, Tracked
-from cmsapi.limits.limiter import Forecast, Priority
+from cmsapi.limits.limiter import Forecast, Limiter, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
 from cmsapi.observe.events import JobObserved, logger
-from cmsapi.state.store import JobStatus, Row, SharedStore, Store
+from cmsapi.state.store import OPEN, JobStatus, Row, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
@@ -55,16 +55,16 @@ class Poller:
 
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
-        self.balance: Balance = Balance()
+        self.balance: Balance = Balance(kinds_of()[JobKind.SEARCH])
         self.pending: dict[Any, Any] = {}  # launches without a job, by client, kind and target
         self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # kind, if it is known, and number of items held back
         self.admitted: float = 0.0  # requests set aside for launches of fan-outs that have no job yet
         self.job_timeout: float = policy.job_timeout
-        self._limiter = account.limiter
+        self.limiter: Limiter = account.limiter
         self._policy = policy
         # Requests that a result takes besides the poll that finds it, until it was seen.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
-        self._schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
+        self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
@@ -116,15 +116,15 @@ class Poller:
     def watch(self, job: Tracked) -> None:
         """Poll a job for one more wait."""
         job.watchers += 1
-        if job not in self._schedule.jobs and not job.done:
-            self._schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
+        if job not in self.schedule.jobs and not job.done:
+            self.schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
             self._look_again()
 
     def unwatch(self, job: Tracked) -> None:
         """Poll a job for one wait less."""
         job.watchers -= 1
         if not job.watchers:
-            self._schedule.forget(job)
+            self.schedule.forget(job)
             self._room.set()
 
     async def poll(self, job: Tracked) -> None:
@@ -132,29 +132,20 @@ class Poller:
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
 
-    @property
-    def requests(self) -> int:
-        """Requests of the account until now."""
-        return self._limiter.sent
-
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
         """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
-        now, hour = asyncio.get_running_loop().time(), self._limiter.forecast()
+        now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
-        return self._schedule.seconds_left(kind, now, hour, held, in_flight)
-
-    def launched_alone(self) -> None:
-        """Account for a launch that no fan-out made."""
-        self._schedule.arrivals.append(asyncio.get_running_loop().time())
+        return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
         """Return the requests that the whole life of a job takes; those of the longest if its kind is not known."""
-        results = self._schedule.results
+        results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
     async def room(self, kind: JobKind | None) -> float:
         """Wait until the hour holds the whole life of another job, set it aside in `admitted`, and return it."""
-        while not self._schedule.may_launch(self.life(kind), self._free_beside_others()):
+        while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
@@ -170,9 +161,9 @@ class Poller:
 
     def _free_beside_others(self) -> int:
         """Return the requests that are free for launches, besides what open jobs of other processes need."""
-        hour = self._limiter.forecast()
+        hour = self.limiter.forecast()
         others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
-        return int(hour.free - self.admitted - max(0.0, others - self._schedule.owed()))
+        return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
 
     async def open(self, pipeline: Pipeline) -> None:
         """Find out whose launches the state keeps, if other processes share it. The first time costs one request."""
@@ -187,10 +178,10 @@ class Poller:
             scope = f"{pipeline.base_url} {organization or pipeline.headers['Authorization']}"
             store.scope = hashlib.sha256(scope.encode()).hexdigest()[:32]
             for kind, learned in (await store.durations()).items():
-                self._schedule.models[kind].load(learned)
+                self.schedule.models[kind].load(learned)
 
     def _forecast(self) -> Forecast:
-        hour = self._limiter.forecast()
+        hour = self.limiter.forecast()
         hour.free = max(0, hour.free - math.ceil(self.admitted))
         if hour.open_jobs is not None:
             self._share(hour, hour.open_jobs)
@@ -198,7 +189,7 @@ class Poller:
 
     def _share(self, hour: Forecast, open_jobs: Mapping[str, int]) -> None:
         """Leave other processes what their open jobs need, and their part of the rest."""
-        own = self._schedule.owed()
+        own = self.schedule.owed()
         needed = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in open_jobs.items())
         if needed > own:
             share, returning = own / needed, hour.returning
@@ -223,7 +214,7 @@ class Poller:
             # A timer may fire a resolution of the clock early; it must not find its own time still to come.
             self._poll_due(max(at, asyncio.get_running_loop().time()))
         except BaseException as error:  # those who wait must not be left without an end
-            for job in list(self._schedule.jobs):
+            for job in list(self.schedule.jobs):
                 job.interrupt(error)
             raise
 
@@ -233,14 +224,14 @@ class Poller:
             held = Counter[str]()
             for kind, count in self.waiting.values():
                 held[kind or JobKind.SEARCH] += count
-            crowded = self._schedule.plan(now, hour, held)
+            crowded = self.schedule.plan(now, hour, held)
             self._crowded, self._changed, self._planned = crowded, False, now
         following = now + LOOK if self._crowded else math.inf
-        for job in [job for job in self._schedule.jobs if job not in self._polls]:
-            due = max(self._schedule.due(job), self._quiet_until)
+        for job in [job for job in self.schedule.jobs if job not in self._polls]:
+            due = max(self.schedule.due(job), self._quiet_until)
             if due > now:
                 following = min(following, due)
-            elif self._schedule.may_poll(job, now, hour.free):
+            elif self.schedule.may_poll(job, now, hour.free):
                 self._start(job)
                 if self._pause:  # after a failed poll the next one goes alone
                     self._quiet_until = math.inf
@@ -288,12 +279,12 @@ class Poller:
         job.reason, job.moved = None, job.moved or observation.moving
         if phase is Phase.RUNNING:
             job.phase, job.seen = phase, age
-            if job in self._schedule.jobs:
-                self._schedule.running(job, now)
+            if job in self.schedule.jobs:
+                self.schedule.running(job, now)
             return
         await self._end(job, phase, document)
-        if job in self._schedule.jobs:  # at last: what fails before has the job polled again
-            self._schedule.ended(job, now)
+        if job in self.schedule.jobs:  # at last: what fails before has the job polled again
+            self.schedule.ended(job, now)
 
     async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
         """End a job: have its article decided on, write it down, and tell those who wait."""
@@ -326,9 +317,9 @@ class Poller:
         """Change the row of a job. A state that fails must not keep a result from those who wait for it."""
         try:
             row = await self.store.get(job.launch) if job.launch else None
-            if row is not None and row.open:
+            if row is not None and row.status in OPEN:
                 await self.store.update(row, **changes)
-            model = self._schedule.models[job.kind.name]
+            model = self.schedule.models[job.kind.name]
             if isinstance(self.store, SharedStore) and model.ends & (model.ends - 1) == 0:  # a power of two
                 await self.store.save_durations(job.kind.name, model.dump())
         except StateError as error:
@@ -341,7 +332,7 @@ class Poller:
         listed = job.pipeline.list("list_content_ideas", ContentIdea, job.id, priority=Priority.RESULT)
         async for page in listed.pages():
             pages.append(page)  # noqa: PERF401  an iteration that may end with an error half-way
-        self._schedule.results[job.kind.name] = max(1.0, (self._schedule.results[job.kind.name] + len(pages)) / 2)
+        self.schedule.results[job.kind.name] = max(1.0, (self.schedule.results[job.kind.name] + len(pages)) / 2)
         ideas = tuple(idea for page in pages for idea in page)
         announced = max(search.nb_content_ideas or 0, *(page.total or 0 for page in pages))
         return ContentIdeas(search=search, ideas=ideas, complete=len(ideas) >= announced)
@@ -350,8 +341,8 @@ class Poller:
         if job.reason != reason:
             job.reason, job.unclear_since, job.unclear_polls = reason, now, 0
         job.unclear_polls += 1
-        if job in self._schedule.jobs:
-            self._schedule.failed(job, now)
+        if job in self.schedule.jobs:
+            self.schedule.failed(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
             problem = (
                 f"{job} has been unclear for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
@@ -362,8 +353,8 @@ class Poller:
         now = asyncio.get_running_loop().time()
         self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, 2 * self._pause))
         self._quiet_until = now + self._pause
-        if job in self._schedule.jobs:
-            self._schedule.failed(job, now)
+        if job in self.schedule.jobs:
+            self.schedule.failed(job, now)
         job.failing_since = min(job.failing_since, now)
         if now - job.failing_since >= self._policy.outage_timeout:
             job.interrupt(error)

@@ -110,9 +110,12 @@ class Recovery:
             cause, tracked = cause or error, None
         if tracked is not None:
             return tracked
+        kind = self.kinds[JobKind(row.kind)]
+        path = self.pipeline.operations[kind.poll].fill((Token.parse(row.token or "").id,))
+        where = f"{path} does not show it" if kind.leaves_traces else "see the application, or credit_usages"
         problem = (
             f"{row.kind} of {row.name}: the launch may have been accepted, and a credit spent; it was not confirmed "
-            f"(attempt {row.attempt}), and {self._where(row)}. Look there before you launch again"
+            f"(attempt {row.attempt}), and {where}. Look there before you launch again"
         )
         self.poller.balance.forget()
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
@@ -120,12 +123,6 @@ class Recovery:
             if there is not None and there.status in (JobStatus.RUNNING, JobStatus.REVIEW):
                 return self.recall(there, on_review)
         raise unknown(evolve(row, error=problem)) from cause
-
-    def _where(self, row: Row) -> str:
-        kind = self.kinds[JobKind(row.kind)]
-        if not kind.leaves_traces:
-            return "no document shows it: see the application, or credit_usages"
-        return f"{self.pipeline.operations[kind.poll].fill((Token.parse(row.token or '').id,))} does not show it"
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
         """Return the job of a launch if its document shows it; raise what keeps it from being read."""

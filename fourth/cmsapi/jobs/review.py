@@ -76,21 +76,11 @@ class GenerationReview:
         return self.content
 
     async def cancel(self) -> None:
-        """Discard the article. Costs one request, no credit (specification 3).
-
-        Raises:
-            ConflictError: It is not in review any more.
-            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; repeat it.
-            ServerError: The service failed, and the generation does not show the decision; repeat it.
-        """
+        """Discard the article. Costs one request, no credit (specification 3). Raises what `confirm` raises."""
         await self._decide("cancel")
 
     async def ask(self, on_review: OnReview) -> None:
-        """Have a function decide, and carry out what it returns; None leaves the article in review.
-
-        Raises:
-            ArgumentError: It returned something else. The article stays in review.
-        """
+        """Have a function decide, and carry out what it returns; None leaves the article in review."""
         answer = on_review if isinstance(on_review, str) else on_review(self)
         choice = await answer if inspect.isawaitable(answer) else answer
         if choice == "confirm" and self.decision is None:

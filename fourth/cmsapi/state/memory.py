@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from cmsapi.state.store import ENDED, JobStatus, Row
+from cmsapi.state.store import ENDED, OPEN, JobStatus, Row
 
 
 class MemoryStore:
@@ -49,14 +49,14 @@ class MemoryStore:
         if there is None or (there.status, there.attempt) != (row.status, row.attempt):
             return False
         changed, place = evolve(there, **changes), (there.kind, there.target)
-        if changed.open and self._open.get(place, row.id) != row.id:
+        if changed.status in OPEN and self._open.get(place, row.id) != row.id:
             return False
         self._rows[row.id] = changed
         if deadline is not None:
             self._times[row.id] = (self._times[row.id][0], asyncio.get_running_loop().time() + deadline)
-        if changed.open:
+        if changed.status in OPEN:
             self._open[place] = row.id
-        elif there.open:
+        elif there.status in OPEN:
             del self._open[place]
         if changed.status in ENDED and not self._uses[row.id]:
             await self.delete(row.id)
@@ -83,7 +83,7 @@ class MemoryStore:
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
         dropped = [self._items[batch].pop(item) for item in items if item in self._items[batch]]
         self._uses.subtract(dropped)
-        await self.delete(*[each for each in dropped if not self._rows[each].open and not self._uses[each]])
+        await self.delete(*[each for each in dropped if self._rows[each].status not in OPEN and not self._uses[each]])
         if not self._items[batch]:
             del self._items[batch]
 
