@@ -58,9 +58,6 @@ class Batch:
         self._rows: dict[str, Row] = {}
         self._run: _BatchRun[Any, Any] | None = None
 
-    def __repr__(self) -> str:
-        return f"<Batch {self.name}>"
-
     async def __aenter__(self) -> Self:
         await self._read()
         return self

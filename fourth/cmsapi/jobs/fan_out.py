@@ -326,7 +326,7 @@ def seconds_of(parameter: str, value: float | timedelta | None, least: float = 1
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
-    """Yield the items, of whichever kind of iterable."""
+    """Yield the items."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -149,11 +149,7 @@ class Job(Generic[T]):
 
 
 class Wait:
-    """One wait for the end of a job. While it is open, the job is polled.
-
-    Attributes:
-        ended: A future that ends with the job, or with the error that ends the wait.
-    """
+    """One wait for the end of a job, or for an error that ends the wait. While it is open, the job is polled."""
 
     __slots__ = ("_poller", "_timer", "_tracked", "ended")
 

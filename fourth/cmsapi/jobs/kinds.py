@@ -169,12 +169,10 @@ class SearchKind(Kind):
     """Searches for ideas, whose result is a document and a list."""
 
     def pack(self, value: Any) -> Any:
-        """Return a search with its ideas as JSON."""
         ideas = [to_dict(idea) for idea in value.ideas]
         return {"search": to_dict(value.search), "ideas": ideas, "complete": value.complete}
 
     def unpack(self, data: Any) -> Any:
-        """Return a search with its ideas."""
         ideas = tuple(structure(idea, ContentIdea) for idea in data["ideas"])
         return ContentIdeas(search=structure(data["search"], ContentIdeaSearch), ideas=ideas, complete=data["complete"])
 
@@ -187,7 +185,6 @@ class AnalysisKind(Kind):
     leaves_traces: ClassVar[bool] = True
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        """Return what a keyword or prompt says of a launch."""
         word = self.word(document)
         phase = phase_of(word, self.words)
         if word is None:
@@ -204,11 +201,9 @@ class AnalysisKind(Kind):
         return Observation(Phase.RUNNING)  # as before the launch
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
-        """Return True if an analysis runs, or has ended since the launch."""
         return phase_of(self.word(document), self.words) is Phase.RUNNING or _is_new(document, launch)
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return the target: analyses have no identifier."""
         return target, None
 
 
@@ -219,17 +214,14 @@ class GenerationKind(Kind):
     leaves_traces: ClassVar[bool] = True
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        """Return what the current generation of a content says of a launch."""
         if launch.own is not None and document.id is not None and document.id != launch.own:
             return Observation(Phase.UNCLEAR, "the content shows another generation")
         return Kind.read(self, document, launch)
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
-        """Return True if the content shows another generation than before the launch."""
         return document.id is not None and document.id != launch.before
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return the content, and the identifier of the generation."""
         if answer.id is None:
             raise DecodeError("the answer to the launch has no identifier", path="$.id", operation=self.launch)
         return target, answer.id

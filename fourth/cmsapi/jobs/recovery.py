@@ -43,11 +43,7 @@ class Recovery:
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch; None if it has just turned out to be over, and its row closed.
-
-        Raises:
-            LaunchUnknownError: Nothing shows that the service has accepted it.
-        """
+        """Return the job of a launch; None if it has just turned out to be over; raise if it is unknown."""
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
@@ -63,11 +59,7 @@ class Recovery:
         return job
 
     def recall(self, row: Row, on_review: OnReview | None = None) -> Tracked:
-        """Return what is known of the job of a launch that was accepted, with its result if the state keeps it.
-
-        Raises:
-            LaunchUnknownError: It may not have been accepted.
-        """
+        """Return the job of a launch, with its result if the state keeps it; raise if the launch is unknown."""
         if row.status is JobStatus.UNKNOWN:
             raise unknown(row)
         token = Token.parse(row.token or "")

@@ -27,9 +27,8 @@ _WORDS = {"confirm": ("applied",), "cancel": ("discarded",)}
 
 def decision_of(written: str | None, word: str | None) -> str:
     """Return whose decision the word of a generation shows, if one was written down."""
-    folded = (word or "").strip().casefold()
     others = [each for choice, words in _WORDS.items() if choice != written for each in words]
-    return written if written is not None and folded not in others else "elsewhere"
+    return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
 
 class GenerationReview:

@@ -8,9 +8,7 @@ that find a job still running (misses), so the only question is which misses to 
   known distribution no other plan with as many misses is expected to be less late.
 * `Schedule.plan` takes the lowest price, one for all kinds, whose misses fit, and whose misses before ages have doubled
   take no more than a part of what is free now: a tail that nothing announced always finds something left.
-* While little is known, a part goes to early polls, which teach.
-
-As long as polls at the advised intervals fit, they are made, and no price is looked for.
+* While little is known, a part goes to early polls, which teach. Advised intervals are kept as long as they fit.
 """
 
 from __future__ import annotations
@@ -112,13 +110,8 @@ class _Bounds:
 class Schedule(Generic[J]):
     """Decide when each job is polled, and whether the hour holds another one.
 
-    Args:
-        results: Requests that a result takes, by kind; it may change.
-        shortest: Seconds between two polls of a job, at least.
-        longest: Seconds between two polls of a job as long as the hour holds them.
-
-    Attributes:
-        arrivals: Times of launches that no fan-out made; others may follow at the same rate.
+    A result takes some requests, by kind. Two polls of a job are at least ``shortest`` seconds apart, and at most
+    ``longest`` as long as the hour holds them. Arrivals are the times of launches that no fan-out made.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:

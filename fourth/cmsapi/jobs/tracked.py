@@ -42,11 +42,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """Return the token that a text stands for.
-
-        Raises:
-            ArgumentError: It is none.
-        """
+        """Return the token that a text stands for; refuse what is none."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             kind, id, name, own, before, at, launch = fields  # noqa: A001
