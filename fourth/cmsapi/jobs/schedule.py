@@ -35,7 +35,7 @@ _REACH = 76  # step up to which a plan looks ahead from any age: three quarters 
 _SOON = 0.4  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
 """Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
-_EARLY = 0.3  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
+_EARLY = 0.35  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
 _YOUNG = 100.0  # seconds of age below which few jobs are polled at the advised intervals without a plan
