@@ -43,7 +43,7 @@ class BatchStatus:
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the status of a batch from the number of its items by status."""
+    """Return the status of a batch from counts of its items."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))

@@ -12,11 +12,13 @@ import inspect
 import math
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sized
+from contextvars import copy_context
 from datetime import timedelta
+from functools import partial
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, LaunchUnknownError, OutOfCreditsError
-from cmsapi.jobs.job import Job
+from cmsapi.jobs.job import Job, Wait
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import CURRENT_ITEM, Budget, Item
 from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
@@ -63,7 +65,8 @@ class Run(Generic[I, R]):
         self._fed = False
         self._stopped = False
         self.on_review: OnReview | None = None
-        self.waits: dict[Any, Any] = {}
+        self.waits: dict[int, Wait] = {}
+        self._context = copy_context()  # one for all jobs instead of one each
         self.total: int | None = len(self._items) if isinstance(self._items, list) else None
         self.begun: int = 0
         self.running: int = 0
@@ -196,22 +199,20 @@ class Run(Generic[I, R]):
     def follow(self, number: int, item: I, job: Job[R]) -> None:
         """Wait for a job, and keep its outcome."""
         wait = self.waits[number] = job.begin_wait(self._timeout)
+        wait.ended.add_done_callback(partial(self._ended, number, item, job), context=self._context)
 
-        def ended(future: asyncio.Future[None]) -> None:
-            if self.waits.pop(number, None) is None:
-                return  # the run was stopped
-            wait.close()
-            error = future.exception()
-            if error is None:
-                error = job.exception()
-            if error is None:
-                self.end(number, Succeeded(item, job, job.result()))
-            elif isinstance(error, CMSError):
-                self.end(number, Failed(item, job, error))
-            else:
-                self._fail(error)
-
-        wait.ended.add_done_callback(ended)
+    def _ended(self, number: int, item: I, job: Job[R], future: asyncio.Future[None]) -> None:
+        wait = self.waits.pop(number, None)
+        if wait is None:
+            return  # the run was stopped
+        wait.close()
+        error = future.exception() or job.exception()
+        if error is None:
+            self.end(number, Succeeded(item, job, job.result()))
+        elif isinstance(error, CMSError):
+            self.end(number, Failed(item, job, error))
+        else:
+            self._fail(error)
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
         """Keep an outcome until it is asked for."""
@@ -277,18 +278,15 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
                 await self.aclose()
                 raise run.failure
             if number in self._early:
-                self._given += 1
-                return await self._give(self._early.pop(number))
+                self._given, outcome = self._given + 1, self._early.pop(number)
+                if outcome.error is None or self._errors == "collect":
+                    return outcome
+                await self.aclose()
+                raise outcome.error
             if run.finished:
                 raise StopAsyncIteration
             run.arrived.clear()
             await run.arrived.wait()
-
-    async def _give(self, outcome: Outcome[I, R]) -> Outcome[I, R]:
-        if outcome.error is not None and self._errors == "raise":
-            await self.aclose()
-            raise outcome.error
-        return outcome
 
     def __await__(self) -> Generator[Any, None, list[Outcome[I, R]]]:
         return self._all().__await__()

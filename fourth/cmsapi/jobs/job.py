@@ -151,22 +151,25 @@ class Job(Generic[T]):
 class Wait:
     """One wait for the end of a job, or for an error that ends the wait. While it is open, the job is polled."""
 
-    __slots__ = ("_poller", "_timer", "_tracked", "ended")
+    __slots__ = ("_poller", "_seconds", "_timer", "_tracked", "ended")
 
     def __init__(self, tracked: Tracked, poller: Poller, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self._tracked = tracked
         self._poller = poller
         self.ended: asyncio.Future[None] = loop.create_future()
-        tracked.waiters.add(self.ended)
+        tracked.waiters.append(self.ended)
         poller.watch(tracked)
-        self._timer = loop.call_later(seconds, self._expire, seconds)
+        self._seconds = seconds
+        self._timer = loop.call_later(seconds, self._expire)
         if tracked.done:
             self.ended.set_result(None)
 
-    def _expire(self, seconds: float) -> None:
+    def _expire(self) -> None:
         if not self.ended.done():
-            problem = f"{self._tracked} still runs after {seconds:g} s; it goes on, and waiting again costs no credit"
+            problem = (
+                f"{self._tracked} still runs after {self._seconds:g} s; it goes on, and waiting again costs no credit"
+            )
             self.ended.set_exception(JobWaitTimeoutError(problem, token=self._tracked.token))
 
     def close(self) -> None:
@@ -174,7 +177,7 @@ class Wait:
         self._timer.cancel()
         if self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, also if nobody came to look
-        self._tracked.waiters.discard(self.ended)
+        self._tracked.waiters.remove(self.ended)
         self._poller.unwatch(self._tracked)
 
 

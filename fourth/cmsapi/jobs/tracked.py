@@ -76,7 +76,7 @@ class Tracked:
     value: Any = None
     error: CMSError | None = None
     watchers: int = 0
-    waiters: set[asyncio.Future[None]] = field(factory=set)
+    waiters: list[asyncio.Future[None]] = field(factory=list)  # an empty set takes four times as much
     streams: WeakSet[Any] | tuple[()] = ()  # they get what polls show, None at the end, and what ends the waits
     listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()  # by phase
     reason: str | None = None  # why polls are unclear, since when, and how many
