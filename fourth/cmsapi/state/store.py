@@ -95,15 +95,19 @@ class Store(Protocol):
             deadline: Seconds until no request of it is under way any more.
             item: Batch and item.
         """
+        ...
 
     async def get(self, launch_id: str) -> Row | None:
         """Return a launch."""
+        ...
 
     async def find(self, kind: str, target: str) -> Row | None:
         """Return the open launch for a target."""
+        ...
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
         """Return all launches with some statuses, the oldest first."""
+        ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch, and return True, if it still has the status and attempt of ``row``.
@@ -111,24 +115,31 @@ class Store(Protocol):
         One that is over opens again only if no other launch of its target is open. One whose job has ended is deleted
         if no item of a batch needs it.
         """
+        ...
 
     async def delete(self, *ids: str) -> None:
         """Delete launches with their items."""
+        ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
         """Add an item of a batch for a launch that is there already."""
+        ...
 
     async def items(self, batch: str) -> dict[str, Row]:
         """Return the launches of a batch by item."""
+        ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
         """Delete items of a batch, and their launches where no other item needs them and they are over."""
+        ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
         """Return the number of items by batch and status."""
+        ...
 
     async def aclose(self) -> None:
         """Close the store."""
+        ...
 
 
 @runtime_checkable
@@ -143,21 +154,25 @@ class SharedStore(Store, Protocol):
 
     async def durations(self) -> dict[str, str]:
         """Return what was learned of durations, as JSON by kind."""
+        ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
         """Keep what was learned of durations."""
+        ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
 
         ``per_hour`` leaves out what this request has to leave to others; 0 only looks.
         """
+        ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
         """Account for the end of a request, and return the number of answered ones of the last hour.
 
         For some seconds nothing may be sent, if ``pause`` is above 0; a longer pause stays.
         """
+        ...
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
