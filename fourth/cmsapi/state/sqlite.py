@@ -20,11 +20,12 @@ def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-        except sqlite3.Error:  # it is no database
-            connection.close()
-            raise
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else another process switches it at this moment
+                connection.close()
+                raise
         return connection
 
     def begin(connection: Any, lock: str) -> None:
