@@ -160,7 +160,6 @@ class _BatchRun(Run[I, R]):
     """A fan-out whose items may have launches already."""
 
     recovery: Recovery
-    on_review: OnReview | None
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -221,19 +220,16 @@ class _BatchRun(Run[I, R]):
         elif there is not None:
             self._bring(number, item, there)
         else:  # its process has found that it was not sent
-            await self.one(number, item, await self._poller.room(JobKind(row.kind)))
+            self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
         """Keep an outcome, and the status of its item."""
         if outcome.ok:
-            status = JobStatus.REVIEW if _undecided(outcome.value) else JobStatus.SUCCEEDED
+            undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
+            status = JobStatus.REVIEW if undecided else JobStatus.SUCCEEDED
         elif isinstance(outcome.error, LaunchUnknownError):
             status = JobStatus.UNKNOWN
         else:
             status = JobStatus.FAILED if isinstance(outcome.error, JobFailedError) else JobStatus.RUNNING
         self.statuses[self._names[number]] = status
         super().end(number, outcome)
-
-
-def _undecided(value: Any) -> bool:
-    return isinstance(value, GenerationReview) and value.decision is None

@@ -133,7 +133,7 @@ class Run(Generic[I, R]):
                 elif self._out_of_credits:
                     self.end(number, Failed(item, None, copy.copy(self._out_of_credits)))
                 else:
-                    self.start(self.one(number, item, reserved))
+                    self.start(self.one(number, item), reserved)
             self._fed, self.total = True, self.begun
         except asyncio.CancelledError:
             raise
@@ -150,11 +150,18 @@ class Run(Generic[I, R]):
             yield number, item
             number += 1
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something in a task that ends with the run."""
+    def start(self, work: Coroutine[Any, Any, None], reserved: float = 0.0) -> None:
+        """Run something in a task that ends with the run, and then give back the requests set aside for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._worked, reserved))
+
+    def _worked(self, reserved: float, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._poller.admitted -= reserved  # here, because a task that is cancelled early never begins
+        self._poller.changed()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
 
     async def _admit(self) -> float:
         """Wait until another job may be launched, and return the requests that are set aside for its life."""
@@ -164,8 +171,8 @@ class Run(Generic[I, R]):
         self._poller.waiting[self] = (self._kind, max(1, self._held()))
         return await self._poller.room(self._kind)
 
-    async def one(self, number: int, item: I, reserved: float) -> None:
-        """Launch the job of an item, for whose life requests are set aside."""
+    async def one(self, number: int, item: I) -> None:
+        """Launch the job of an item."""
         try:
             job = await self._launch_one(item)
         except CMSError as error:
@@ -180,9 +187,6 @@ class Run(Generic[I, R]):
             if not self._stopped:
                 self._fail(error)
             return
-        finally:
-            self._poller.admitted -= reserved
-            self._poller.changed()
         self._kind = job.kind
         self.launched.append(job)
         self.follow(number, item, job)

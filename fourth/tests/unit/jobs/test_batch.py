@@ -285,3 +285,15 @@ async def test_an_earlier_outcome_has_its_job(client: Client, sandbox: Sandbox) 
     assert (failed.job.status, succeeded.job.status) == ("failed", "succeeded")
     assert await succeeded.job == succeeded.value
     assert len(sandbox.ledger.requests) == before
+
+
+@virtual
+async def test_an_error_of_a_decision_in_a_rerun_is_raised(client: Client, sandbox: Sandbox) -> None:
+    """A mistake in ``on_review`` ends the iteration of a rerun, instead of leaving it without an end."""
+    await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
+
+    def decide(review: GenerationReview) -> None:
+        raise NameError("typo")
+
+    with pytest.raises(NameError):
+        await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1], on_review=decide)

@@ -375,3 +375,16 @@ async def test_what_is_no_list_of_items_is_refused(client: Client, sandbox: Sand
     with pytest.raises(ArgumentError, match="await"):
         client.jobs.as_completed([launch])  # type: ignore[arg-type]  # what is refused
     launch.close()
+
+
+async def test_stopping_at_once_gives_the_hour_back(client: Client, sandbox: Sandbox) -> None:
+    """Requests that were set aside for launches that never began are free for later ones."""
+    for turns in list(range(5)) * 20:
+        fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+        first = asyncio.ensure_future(anext(fan_out))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        first.cancel()
+        await fan_out.aclose()
+    outcomes = await asyncio.wait_for(client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:3]), 600)
+    assert all(outcome.ok for outcome in outcomes)
