@@ -76,7 +76,7 @@ class Poller:
         self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
-    def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002
+    def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002  the word of the service
         """Return what is known of a job, the same for all who ask while it runs."""
         known = self._known.get((kind.name, id))
         if known is None or known.done:

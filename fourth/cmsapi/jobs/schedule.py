@@ -217,7 +217,7 @@ class Schedule(Generic[J]):
         back = _RETURNS * hour.returning(max(_PATIENCE, min(HOUR, ahead)))
         spare = hour.free - self.owed()
         reach = self._set_aside(now, spare - MISSES * len(self.jobs), hour.half_back(), waiting)
-        spare = spare - self.reserve
+        spare -= self.reserve
         beyond = 2 * max(0.0, sum(waiting.values()) - sum(reach.values()))  # launches and hits that come later
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
         bounds = _Bounds(

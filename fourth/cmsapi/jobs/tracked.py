@@ -45,7 +45,7 @@ class Token:
         """Return the token that a text stands for; refuse what is none."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            kind, id, name, own, before, at, launch = fields  # noqa: A001
+            kind, id, name, own, before, at, launch = fields  # noqa: A001  as in its field
             return cls(JobKind(kind), id, name, own, before, datetime.fromisoformat(at) if at else None, launch)
         except (ValueError, TypeError):
             raise ArgumentError("token", f"must be the token of a job, got {text!r:.80}") from None

@@ -140,8 +140,8 @@ class SqlStore:
             of_batch = "scope = ? AND batch = ? AND item = ?"
             for item in items:
                 place = (self.scope, batch, item)
-                launches = transaction.run(f"SELECT launch FROM cmsapi_items WHERE {of_batch}", *place)  # noqa: S608
-                transaction.run(f"DELETE FROM cmsapi_items WHERE {of_batch}", *place)  # noqa: S608
+                launches = transaction.run(f"SELECT launch FROM cmsapi_items WHERE {of_batch}", *place)  # noqa: S608  constants
+                transaction.run(f"DELETE FROM cmsapi_items WHERE {of_batch}", *place)  # noqa: S608  constants
                 for (launch_id,) in launches:
                     self._delete_unused(transaction, launch_id)
 
@@ -229,7 +229,7 @@ class SqlStore:
             return False
         changed = dict(changes) if deadline is None else {**changes, "deadline": transaction.now + deadline}
         names = ", ".join(f"{name} = ?" for name in changed)
-        statement = f"UPDATE cmsapi_launches SET {names} WHERE scope = ? AND id = ? AND status = ? AND attempt = ?"  # noqa: S608
+        statement = f"UPDATE cmsapi_launches SET {names} WHERE scope = ? AND id = ? AND status = ? AND attempt = ?"  # noqa: S608  constants
         expected = (self.scope, row.id, row.status, row.attempt)
         done = transaction.run_counted(statement, *changed.values(), *expected) == 1
         if done and changes.get("status") in ENDED:
@@ -239,7 +239,7 @@ class SqlStore:
     def _delete_unused(self, transaction: _Transaction, launch_id: str) -> None:
         closed = [status.value for status in JobStatus if status not in OPEN]
         statement = f"""DELETE FROM cmsapi_launches WHERE id = ? AND status IN ({", ".join("?" * len(closed))})
-            AND id NOT IN (SELECT launch FROM cmsapi_items WHERE launch = ?)"""  # noqa: S608
+            AND id NOT IN (SELECT launch FROM cmsapi_items WHERE launch = ?)"""  # noqa: S608  constants
         transaction.run(statement, launch_id, *closed, launch_id)
 
     def _add_item(self, transaction: _Transaction, batch: str, item: str, launch_id: str) -> None:
@@ -286,7 +286,7 @@ class SqlStore:
         for table in _TABLES:
             connection.execute(table)
         marker = self._dialect.marker
-        add = f"INSERT INTO cmsapi_meta (name, value) VALUES ('schema', {marker}) ON CONFLICT (name) DO NOTHING"  # noqa: S608
+        add = f"INSERT INTO cmsapi_meta (name, value) VALUES ('schema', {marker}) ON CONFLICT (name) DO NOTHING"  # noqa: S608  constants
         connection.execute(add, (SCHEMA,))
         (schema,) = connection.execute("SELECT value FROM cmsapi_meta WHERE name = 'schema'").fetchone()
         connection.execute("COMMIT")

@@ -18,10 +18,11 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from cmsapi import Client, Job, LaunchPolicy, PollPolicy, RetryPolicy, Timeouts
+from cmsapi import Client, LaunchPolicy, PollPolicy, RetryPolicy, Timeouts
 from cmsapi.errors import DeadlineError, JobWaitTimeoutError, LaunchUnknownError, UnclearJobError
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox import Fault, Faults, Limits, Lognormal, Sandbox
+from tests.long.worker import launcher
 from tests.support.strict import virtually
 
 PARTS = {"analyze": "analysis", "content-idea-searches": "search", "atomic": "generation"}
@@ -136,22 +137,6 @@ def faults_of(rng: random.Random) -> list[Fault]:
         )
         rules.append(Fault(since=since, until=until, **how))
     return rules
-
-
-def launcher(client: Client, workspace: str) -> Callable[[str], Any]:
-    """Return the function that launches the job of an item such as ``analysis:kwd_1``."""
-
-    async def launch(item: str) -> Job[Any]:
-        kind, _, target = item.partition(":")
-        if kind == "analysis":
-            return await client.keywords.analyze(target)
-        if kind == "prompt":
-            return await client.prompts.analyze(target)
-        if kind == "search":
-            return await client.content_ideas.search(workspace, target)
-        return await client.contents.generate(target, on_review="confirm")
-
-    return launch
 
 
 class Run:
