@@ -182,7 +182,7 @@ def test_results_outlive_their_program(tmp_path: Path) -> None:
     """Another program gets results and failures from the state: it sends only what opening the state costs."""
     sandbox = Sandbox(**QUICK)
     items = sandbox.keyword_ids[:4]
-    sandbox.set_outcome(items[0], "failed")
+    sandbox.set_outcome(items[0], "failed", duration=3)  # long enough to be seen at work, whatever the load
 
     async def run(client: Client) -> Any:
         return await client.jobs.batch("b").map(client.keywords.analyze, items, ordered=True)
