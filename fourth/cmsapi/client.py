@@ -6,20 +6,12 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 from attrs import evolve
 
 from cmsapi._version import __version__
-from cmsapi.config import (
-    MARGIN,
-    Connect,
-    LaunchPolicy,
-    PollPolicy,
-    RateLimits,
-    RetryPolicy,
-    Timeouts,
-)
+from cmsapi.config import MARGIN, Connect, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
 from cmsapi.jobs.kinds import kinds_of
 from cmsapi.jobs.launch import Budget, Launcher
@@ -84,6 +76,19 @@ class Client:
         ConfigError: A setting is missing or invalid.
     """
 
+    brand_voices: BrandVoices
+    content_ideas: ContentIdeaSearches
+    contents: Contents
+    credit_usages: CreditUsages
+    folders: Folders
+    keywords: Keywords
+    knowledge_documents: KnowledgeDocuments
+    pages: Pages
+    prompts: Prompts
+    users: Users
+    workspaces: Workspaces
+    jobs: Jobs
+
     def __init__(
         self,
         api_key: str | None = None,
@@ -130,18 +135,8 @@ class Client:
     def _use(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self._pipeline = launcher.pipeline
-        self.brand_voices: BrandVoices = BrandVoices(launcher)
-        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(launcher)
-        self.contents: Contents = Contents(launcher)
-        self.credit_usages: CreditUsages = CreditUsages(launcher)
-        self.folders: Folders = Folders(launcher)
-        self.keywords: Keywords = Keywords(launcher)
-        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(launcher)
-        self.pages: Pages = Pages(launcher)
-        self.prompts: Prompts = Prompts(launcher)
-        self.users: Users = Users(launcher)
-        self.workspaces: Workspaces = Workspaces(launcher)
-        self.jobs: Jobs = Jobs(launcher)
+        for name, resource in _RESOURCES.items():
+            setattr(self, name, resource(launcher))
 
     def __repr__(self) -> str:
         return f"<Client of {self._pipeline.base_url}>"
@@ -260,6 +255,11 @@ class Client:
         return copy
 
 
+_RESOURCES: dict[str, type] = get_type_hints(Client)
+for _name, _resource in _RESOURCES.items():
+    setattr(Client, _name, object.__new__(_resource))  # so that `create_autospec` sees it
+
+
 def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
     """Return headers with others added; one of the same name, in whatever case, is replaced."""
     replaced = {name.lower() for name in added}
@@ -287,7 +287,7 @@ class _Connection:
         digest = hashlib.sha256(f"{address} {key}".encode()).hexdigest()[:32]
         self._key = (digest, id(transport) if transport else None)
         self._account: Account | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         if transport is None:
             import cmsapi.transport.http  # noqa: F401  slow to import, so outside of the event loop where possible
@@ -295,13 +295,13 @@ class _Connection:
     def account(self) -> Account:
         """Return the account of the running event loop; the first call of a client joins it."""
         loop = asyncio.get_running_loop()
-        if self._account is not None and self._loop is loop and not self._closed:
+        if self._account is not None and self.loop is loop and not self._closed:
             return self._account
         if self._closed:
             raise ClientClosedError("the client is closed; nothing was sent")
-        if self._loop is not None and not self._loop.is_closed():
+        if self.loop is not None and not self.loop.is_closed():
             raise ClientClosedError("the client belongs to another event loop, which still runs; nothing was sent")
-        self._loop = loop
+        self.loop = loop
         seconds = self._timeouts.request + MARGIN
         self._account = join_account(self._key, self._connect, self._limits, self._state, seconds, self._make_transport)
         return self._account
@@ -309,11 +309,11 @@ class _Connection:
     @property
     def open(self) -> bool:
         """True if the client has joined an account of this event loop."""
-        return self._account is not None and self._loop is asyncio.get_running_loop()
+        return self._account is not None and self.loop is asyncio.get_running_loop()
 
     async def aclose(self) -> None:
         account, self._account, self._closed = self._account, None, True
-        if account is not None and self._loop is asyncio.get_running_loop():
+        if account is not None and self.loop is asyncio.get_running_loop():
             await account.leave(close=self._given is None)
 
     def _make_transport(self) -> Transport:

@@ -1,1 +1,47 @@
-"""The pytest plugin of cmsapi."""
+"""Fixtures for pytest, which loads this module in every run where cmsapi is installed.
+
+So it imports nothing before a fixture is used, and needs no other plugin. Both fixtures are plain functions that need
+no event loop: they work in tests of pytest-asyncio in any mode and loop scope, of anyio, and without a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from cmsapi.client import Client
+    from cmsapi.sandbox import Sandbox
+
+
+@pytest.fixture
+def cms_sandbox() -> Sandbox:
+    """Return a new service in this process, without a network.
+
+    Override it in a ``conftest.py``, a module or a class to configure it::
+
+        @pytest.fixture
+        def cms_sandbox():
+            return Sandbox(keywords=3, durations=Fixed(30))
+    """
+    from cmsapi.sandbox import Sandbox
+
+    return Sandbox()
+
+
+@pytest.fixture
+def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
+    """Return a client of ``cms_sandbox``, closed at the end.
+
+    It belongs to the event loop that uses it first, and keeps its state in memory, whatever the environment says.
+    """
+    from cmsapi.client import Client
+
+    sandbox = cms_sandbox
+    client = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state="memory:")
+    yield client
+    loop = client._connection.loop  # noqa: SLF001  only here is the end outside of the loop
+    if loop is not None and not loop.is_closed():  # with a closed loop the client has ended
+        loop.run_until_complete(client.aclose())
