@@ -1,0 +1,146 @@
+"""The fixtures, in pytest runs of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+QUICK = ("-p", "no:randomly", "-p", "no:schemathesis", "-p", "no:valkey", "-W", "error")
+LOOPS = "[pytest]\nasyncio_default_fixture_loop_scope = function\nasyncio_mode = "
+
+
+def ini(mode: str) -> str:
+    """Return a configuration of pytest-asyncio."""
+    return LOOPS + mode
+
+
+@pytest.fixture(autouse=True)
+def blocking_calls() -> None:
+    """Look for no blocking calls: the runs are programs of their own."""
+
+
+@pytest.mark.parametrize("mode", ["strict", "auto"])
+@pytest.mark.parametrize("scope", ["function", "class", "module", "session"])
+def test_the_client_works_in_each_scope_of_loop(pytester: pytest.Pytester, scope: str, mode: str) -> None:
+    """Tests that share a loop have sandboxes and clients of their own, closed although jobs still run."""
+    pytester.makeini(ini(mode))
+    pytester.makepyfile(
+        f"""
+        import asyncio, pytest, cmsapi
+        earlier = []
+
+        @pytest.mark.asyncio(loop_scope={scope!r})
+        class TestClient:
+            @pytest.mark.parametrize("number", [1, 2])
+            async def test_launch(self, cms_client, cms_sandbox, number):
+                earlier.append(cms_client)
+                fan_out = cms_client.jobs.map(cms_client.keywords.analyze, cms_sandbox.keyword_ids)
+                asyncio.create_task(anext(fan_out))
+                await cms_client.keywords.analyze(cms_sandbox.keyword_ids[0])
+                assert cms_sandbox.ledger.launches_of(cms_sandbox.keyword_ids[0])[0].number == 1
+                assert cms_client.rate_limit.used < 21
+
+            async def test_an_earlier_client_is_closed(self):
+                if {scope!r} != "function":  # else it has ended with its loop
+                    with pytest.raises(cmsapi.ClientClosedError):
+                        await earlier[0].me()
+        """
+    )
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=3)
+
+
+def test_a_conftest_configures_the_sandbox(pytester: pytest.Pytester) -> None:
+    """A fixture of the same name takes the place of the plugin's, and virtual time works with both."""
+    pytester.makeini(ini("auto"))
+    pytester.makeconftest(
+        """
+        import pytest
+        from cmsapi.sandbox import Fixed, Sandbox
+
+        @pytest.fixture
+        def cms_sandbox():
+            return Sandbox(keywords=3, durations=Fixed(1800))
+        """
+    )
+    pytester.makepyfile(
+        """
+        import asyncio, pytest
+
+        @pytest.mark.looptime
+        async def test_half_an_hour(cms_client, cms_sandbox):
+            assert len(cms_sandbox.keyword_ids) == 3
+            await (await cms_client.keywords.analyze(cms_sandbox.keyword_ids[0]))
+            assert 1800 <= asyncio.get_running_loop().time() < 1900
+        """
+    )
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=1)
+
+
+def test_a_plain_function_may_use_both(pytester: pytest.Pytester) -> None:
+    """A test of synchronous code passes the client to what calls ``asyncio.run``, once or several times."""
+    pytester.makeini(ini("strict"))
+    pytester.makepyfile(
+        """
+        import asyncio
+
+        def test_synchronous_code(cms_client, cms_sandbox):
+            async def main():
+                async with cms_client:
+                    return await cms_client.keywords.get(cms_sandbox.keyword_ids[0])
+
+            assert asyncio.run(main()).id == cms_sandbox.keyword_ids[0]
+
+        def test_several_loops(cms_client):
+            assert asyncio.run(cms_client.me()).id == asyncio.run(cms_client.me()).id
+
+        def test_unused(cms_client):
+            pass
+        """
+    )
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=3)
+
+
+def test_the_environment_does_not_reach_the_client(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of a real account on the machine neither lead there nor keep the launches of tests."""
+    monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{pytester.path}/launches.db")
+    monkeypatch.setenv("CMSAPI_BASE_URL", "https://api.example.com")
+    monkeypatch.setenv("CMSAPI_API_KEY", "sk_real")
+    pytester.makeini(ini("auto"))
+    pytester.makepyfile(
+        """
+        async def test_launch(cms_client, cms_sandbox):
+            await cms_client.keywords.analyze(cms_sandbox.keyword_ids[0])
+            assert cms_sandbox.ledger.count("analyze_keyword") == 1
+        """
+    )
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=1)
+    assert not (pytester.path / "launches.db").exists()
+
+
+@pytest.mark.slow
+def test_without_other_plugins_nothing_is_loaded_or_warned_of(pytester: pytest.Pytester) -> None:
+    """A project that has cmsapi installed sees nothing of the plugin, and anyio's plugin is enough for the client."""
+    pytester.makepyfile(
+        test_a="""
+        import sys
+
+        def test_other_things():
+            assert "cmsapi.testing.plugin" in sys.modules
+            assert not {"aiohttp", "cmsapi.sandbox", "jsonschema", "pytest_asyncio"} & set(sys.modules)
+        """,
+        test_b="""
+        import pytest
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        @pytest.mark.anyio
+        async def test_me(cms_client):
+            assert (await cms_client.me()).id
+        """,
+    )
+    absent = ["asyncio", "looptime_plugin", "looptime_chronometers", "looptime_timeproxies", "hypothesispytest"]
+    without = [word for name in absent for word in ("-p", f"no:{name}")]
+    pytester.runpytest_subprocess(*QUICK, *without, "--strict-markers").assert_outcomes(passed=2)
