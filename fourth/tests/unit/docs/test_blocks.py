@@ -1,0 +1,130 @@
+"""Every block of Python in the README and the pages runs, on a sandbox in virtual time; what it prints is compared."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import doctest
+import inspect
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import looptime
+import pytest
+from sybil import Example, Sybil
+from sybil.evaluators.python import pad
+from sybil.parsers.myst import CodeBlockParser
+
+import cmsapi
+import cmsapi.transport.http
+from cmsapi.sandbox import Sandbox
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = """[pytest]
+asyncio_mode = auto
+asyncio_default_fixture_loop_scope = function
+addopts = -p no:schemathesis -p no:cacheprovider
+"""
+PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.is_file()]
+
+
+def virtual_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop whose time jumps ahead when nothing is left to do."""
+    return looptime.new_event_loop(start=0, noop_cycles=0, _enabled=True)
+
+
+async def run_sync(work: Callable[[], T], *, limiter: anyio.CapacityLimiter | None = None) -> T:
+    """Run work in a thread that the virtual time waits for."""
+    async with limiter or contextlib.nullcontext():
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+class Page:
+    """What the blocks of one page share: names, an event loop, and a sandbox that `Client()` connects to."""
+
+    def __init__(self) -> None:
+        self.loop = virtual_loop()
+        self.sandbox = Sandbox()
+        self.printed = ""
+
+    def names(self) -> dict[str, Any]:
+        """Return the names that pages use without making them."""
+        box = self.sandbox
+        ids = {name: getattr(box, name) for name in ("workspace_id", "keyword_ids", "content_ids", "page_ids")}
+        return {
+            "__name__": "__main__",
+            "sandbox": box,
+            "client": cmsapi.Client(),
+            "cmsapi": cmsapi,
+            "asyncio": asyncio,
+            **ids,
+        }
+
+    def run(self, example: Example) -> None:
+        """Run a block, with ``await`` at its top."""
+        source = pad(example.parsed, example.line + example.parsed.line_offset)
+        if "def test_" in source:
+            self.run_tests(example.parsed)
+            return
+        code = compile(source, example.path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            result = eval(code, example.namespace)  # noqa: S307  our own pages
+            if inspect.iscoroutine(result):
+                self.loop.run_until_complete(result)
+        self.printed = output.getvalue()
+
+    def run_tests(self, source: str) -> None:
+        """Run a block of tests with pytest, as a user does."""
+        Path("test_block.py").write_text(source)
+        Path("pytest.ini").write_text(SETTINGS)
+        command = [sys.executable, "-m", "pytest", "-q", "test_block.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def compare(self, example: Example) -> None:
+        """Compare what the block above has printed; ``...`` stands for anything."""
+        expected = str(example.parsed)
+        same = doctest.OutputChecker().check_output(expected, self.printed, doctest.ELLIPSIS)
+        assert same, f"{example.path}:{example.line}: printed\n{self.printed}\ninstead of\n{expected}"
+
+
+@pytest.fixture(autouse=True)
+def blocking_calls() -> None:
+    """Let programs of users block, and modules be imported where they first are needed."""
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Page]:
+    """Return what a page needs, and leave nothing of it behind."""
+    page = Page()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CMSAPI_API_KEY", page.sandbox.api_key)
+    monkeypatch.setenv("CMSAPI_BASE_URL", page.sandbox.base_url)
+    monkeypatch.setattr(cmsapi.transport.http, "AiohttpTransport", lambda *_: page.sandbox.transport)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", virtual_loop)  # for asyncio.run
+    monkeypatch.setattr(anyio.to_thread, "run_sync", run_sync)
+    yield page
+    page.loop.run_until_complete(page.loop.shutdown_asyncgens())
+    page.loop.run_until_complete(page.loop.shutdown_default_executor())
+    page.loop.close()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_block_of_a_page_runs(path: Path, page: Page) -> None:
+    """What a page shows works, and prints what the page says."""
+    parsers = [CodeBlockParser("python", page.run), CodeBlockParser("text", page.compare)]
+    document = Sybil(parsers, patterns=["*.md"]).parse(path)
+    document.namespace.update(page.names())
+    for example in document.examples():
+        example.evaluate()
+    page.loop.run_until_complete(document.namespace["client"].aclose())
