@@ -11,7 +11,7 @@ from attrs import evolve
 
 from cmsapi.messages import Request, Response
 
-Answer: TypeAlias = Response | Mapping[str, Any] | Sequence[Any] | None
+Answer: TypeAlias = Response | Mapping[str, Any] | Sequence[Any]
 Handler: TypeAlias = Callable[[Request], Answer | Awaitable[Answer]]
 
 
@@ -26,7 +26,7 @@ class HandlerTransport:
         assert transport.requests[0].operation == "get_keyword"
 
     Clients keep limits, repeat and poll as always: a test that waits belongs into virtual time (looptime), or gets a
-    client with ``retry=RetryPolicy(max_attempts=1)``.
+    client with ``retry=RetryPolicy(max_attempts=1)``. A job has to be seen at work (``pending``) before it succeeds.
 
     Args:
         handler: Function or coroutine function from a request to a `Response`, or to a document that is sent as JSON
@@ -50,6 +50,9 @@ class HandlerTransport:
         if isinstance(answer, Response):
             # cmsapi looks headers up in lower case; people write `Retry-After`
             return evolve(answer, headers={name.lower(): value for name, value in answer.headers.items()})
+        if not isinstance(answer, Mapping | list):
+            where = f"{request.method} {request.url}"
+            raise TypeError(f"the handler must return a Response, a dict or a list, got {answer!r} for {where}")
         return Response(200, {"content-type": "application/json"}, json.dumps(answer).encode())
 
     async def aclose(self) -> None:

@@ -82,3 +82,11 @@ async def test_errors_of_the_network_are_repeated_and_others_come_out() -> None:
         with pytest.raises(AssertionError, match="mine"):
             await client.me()
     assert len(transport.requests) == 3
+
+
+async def test_a_handler_without_an_answer_is_named() -> None:
+    """A forgotten ``return`` fails with the request that it was for."""
+    nothing: Any = lambda request: None  # noqa: E731
+    async with client_of(HandlerTransport(nothing)) as client:
+        with pytest.raises(TypeError, match="GET .*/v1/me"):
+            await client.me()
