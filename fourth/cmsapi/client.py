@@ -12,6 +12,7 @@ from attrs import evolve
 
 from cmsapi._version import __version__
 from cmsapi.config import MARGIN, Connect, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.doctor import Diagnosis, examine
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
 from cmsapi.jobs.kinds import kinds_of
 from cmsapi.jobs.launch import Budget, Launcher
@@ -165,6 +166,13 @@ class Client:
         Specification 2.1 and 5.8.
         """
         return await self._pipeline.call("get_me", User)
+
+    async def doctor(self) -> Diagnosis:
+        """Examine key, permissions, credits, limits, clock and operations; problems are findings, not errors.
+
+        Costs three requests of the hour and one of ``/openapi.json``, no credit; takes at most half a minute.
+        """
+        return await examine(self._pipeline)
 
     async def request(
         self,

@@ -1,0 +1,125 @@
+"""What `Client.doctor` examines: key, credits, limits, clock, permissions, and the table of operations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+
+from cmsapi.config import MARGIN, RateLimits
+from cmsapi.errors import CMSError, ConfigError, ForbiddenError, RateLimitedError, RateLimitWaitError, UnauthorizedError
+from cmsapi.jobs.kinds import service_time
+from cmsapi.limits.limiter import Limiter
+from cmsapi.messages import Request, Response
+from cmsapi.models import Credits, Member, Organization, User, Workspace
+from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.converter import parse, to_dict
+from cmsapi.wire.operations import OperationTable
+
+
+@frozen
+class Finding:
+    """What a check found. A ``problem`` makes calls fail; a ``warning`` may, or says what is not known."""
+
+    level: Literal["ok", "warning", "problem"]
+    subject: str  # service, key, credits, limits, clock, permissions or operations
+    text: str
+
+
+@frozen
+class Diagnosis:
+    """What all checks found, and routes of the service to adopt: ``OPERATIONS.override(**diagnosis.candidates)``."""
+
+    findings: tuple[Finding, ...]
+    candidates: Mapping[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """True if there is no problem."""
+        return all(finding.level != "problem" for finding in self.findings)
+
+
+async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
+    """Examine the service of a client, with some seconds for each of four requests. See `Client.doctor`."""
+    limiter, findings, candidates = pipeline.account().limiter, list[Finding](), dict[str, str]()
+    timeouts, retry = evolve(pipeline.timeouts, deadline=seconds), evolve(pipeline.retry, max_retry_after=seconds)
+    pipeline = evolve(pipeline, max_wait=seconds, timeouts=timeouts, retry=retry)
+    try:
+        async for finding in _account(pipeline, limiter):
+            findings.append(finding)
+    except CMSError as error:
+        limited = isinstance(error, RateLimitedError | RateLimitWaitError)
+        subject = "key" if isinstance(error, UnauthorizedError) else "limits" if limited else "service"
+        findings.append(Finding("problem", subject, str(error)))
+    try:
+        request = Request("GET", f"{pipeline.base_url}/openapi.json", pipeline.headers)
+        answer = await pipeline.send(request, None, limiter=Limiter(RateLimits.unlimited()))
+        findings += _operations(parse(answer.body), pipeline.operations, candidates)
+    except (CMSError, AttributeError, LookupError, TypeError) as error:
+        findings.append(Finding("warning", "operations", f"unknown: /openapi.json cannot be read: {error}"))
+    return Diagnosis(tuple(findings), candidates)
+
+
+async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Finding]:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    user = await pipeline.call("get_me", User)
+    now, answer, organization = datetime.now(UTC), user.response or Response(200), user.organization or Organization()
+    yield Finding("ok", "key", f"of {user.email or user.id}, organization {organization.name}")
+    left: dict[str, int | None] = to_dict(organization.credits or Credits())
+    text = ", ".join(f"{name} {'unknown' if number is None else number}" for name, number in left.items())
+    empty = 0 in left.values()
+    yield Finding("warning" if empty else "ok", "credits", text + "; launches without credits are refused" * empty)
+    kept, status, announced = limiter.limits.per_hour, limiter.status(), answer.headers.get("x-ratelimit-limit", "?")
+    text = f"{kept:,} requests an hour, {status.free:,} left, {status.others:,} used by other programs"
+    if announced.isdecimal() and int(announced) < kept:
+        yield Finding("problem", "limits", f"{text}; the service allows {announced}: RateLimits(per_hour={announced})")
+    else:
+        plain = announced.isdecimal() and not status.others
+        yield Finding("ok" if plain else "warning", "limits", f"{text}; the service allows {announced}")
+    date = service_time(answer, loop.time()) or now
+    if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # it was written before the answer was read
+        where = f"{str(abs(now - date)).partition('.')[0]} {'ahead of' if now > date else 'behind'} the service"
+        yield Finding("warning", "clock", f"this machine is {where}")
+    else:
+        yield Finding("ok", "clock", "as the service's" if "date" in answer.headers else "unknown: no Date is sent")
+    seen = (await pipeline.list("list_workspaces", Workspace)).total
+    text = f"sees {seen} of {organization.workspaces_count} workspaces"
+    try:
+        members = await pipeline.list("list_users", Member)
+    except ForbiddenError:
+        yield Finding("warning", "permissions", f"{text}; is no Admin: what only an Admin may do is refused")
+    else:
+        role = next((member.role for member in members if member.id == user.id), "may list the members")
+        yield Finding("ok", "permissions", f"{text}; {role}")
+
+
+def _operations(document: Any, table: OperationTable, candidates: dict[str, str]) -> Iterator[Finding]:
+    """Compare routes by method and path, and look for missing ones by their ``operationId``, however it is written."""
+    named, there = defaultdict[str, list[str]](list), set[str]()
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            if "/v1/" in path and isinstance(described, dict):
+                route = f"{method.upper()} {path[path.find('/v1/') :].rstrip('/')}"
+                there.add(re.sub(r"{\w+}", "{}", route))
+                named[re.sub(r"\W|_", "", str(described.get("operationId"))).lower()].append(route)
+    if not there:
+        raise LookupError("it describes nothing under /v1/")
+    missing = [row for row in table.values() if re.sub(r"{\w+}", "{}", f"{row.method} {row.path}") not in there]
+    for row in missing:
+        with suppress(ConfigError, ValueError):  # the service has none, several, or one with other parameters
+            (route,) = named[row.name.replace("_", "")]
+            table.override(**{row.name: route})
+            candidates[row.name] = route
+            text = f'{row.name}: {row.method} {row.path} is not there: OPERATIONS.override({row.name}="{route}")'
+            yield Finding("problem", "operations", text)
+    if others := [row.name for row in missing if row.name not in candidates]:
+        yield Finding("warning", "operations", f"not in /openapi.json: {', '.join(others)}")
+    elif not missing:
+        yield Finding("ok", "operations", f"all {len(table)} are where the service has them")
