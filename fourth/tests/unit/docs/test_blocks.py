@@ -8,6 +8,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -94,7 +95,9 @@ class Page:
     def compare(self, example: Example) -> None:
         """Compare what the block above has printed; ``...`` stands for anything."""
         expected = str(example.parsed)
-        same = doctest.OutputChecker().check_output(expected, self.printed, doctest.ELLIPSIS)
+        same = doctest.OutputChecker().check_output(
+            expected, self.printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        )
         assert same, f"{example.path}:{example.line}: printed\n{self.printed}\ninstead of\n{expected}"
 
 
@@ -128,3 +131,33 @@ def test_every_block_of_a_page_runs(path: Path, page: Page) -> None:
     for example in document.examples():
         example.evaluate()
     page.loop.run_until_complete(document.namespace["client"].aclose())
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Serve a sandbox on a socket, and return the environment of a terminal that uses it."""
+    folder = Path(sys.executable).parent
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    command = [str(folder / "cmsapi"), "sandbox", "--port", "0", "--seconds", "1"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        for _ in range(2):
+            name, _, value = server.stdout.readline().removeprefix("export ").strip().partition("=")
+            environment[name] = value
+        sandbox = Sandbox()  # the same seed
+        yield {**environment, "WORKSPACE": sandbox.workspace_id, "CONTENT": sandbox.content_ids[0]}
+        server.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_every_command_of_a_page_runs(served: dict[str, str], tmp_path: Path) -> None:
+    """Each line of a terminal that begins with the command ends well, except those that never end by themselves."""
+    document = Sybil([CodeBlockParser("console", str)], patterns=["*.md"]).parse(ROOT / "docs/how-to/command-line.md")
+    lines = [line for example in document.examples() for line in str(example.parsed).splitlines()]
+    commands = [line[2:] for line in lines if line.startswith("$ cmsapi") and "sandbox" not in line]
+    assert commands
+    for command in commands:
+        run = ["sh", "-c", command]
+        done = subprocess.run(run, env=served, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
