@@ -24,6 +24,7 @@ from cmsapi.models import (
     CreditType, CreditUsage, Folder, FolderTree, Generation, GenerationSettings, Keyword, KnowledgeDocument, Member,
     Model, Organization, Prompt, Report, User, WebPage, Workspace,
 )
+from cmsapi.notebook import to_pandas
 from cmsapi.observe.events import Event, Hook, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
 from cmsapi.state.store import JobStatus
 from cmsapi.wire.converter import from_dict, register, to_dict
@@ -43,5 +44,5 @@ __all__ = [
     "RateLimitPaused", "RateLimitWaitError", "RateLimitedError", "RateLimits", "Report", "Request",
     "RequestFinished", "Response", "RetryPolicy", "RetryScheduled", "ServerError", "ServiceUnavailableError",
     "StateError", "Succeeded", "Timeouts", "Transport", "TransportError", "UnauthorizedError", "UnclearJobError",
-    "User", "ValidationError", "WebPage", "Workspace", "__version__", "from_dict", "register", "to_dict",
+    "User", "ValidationError", "WebPage", "Workspace", "__version__", "from_dict", "register", "to_dict", "to_pandas",
 ]

@@ -25,6 +25,7 @@ from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
 from cmsapi.jobs.poller import Poller
 from cmsapi.jobs.progress import Follow, Progress
 from cmsapi.jobs.review import OnReview
+from cmsapi.notebook import DataFrame, to_pandas
 from cmsapi.wire.arguments import check_number, check_word
 
 I = TypeVar("I")  # noqa: E741  an item
@@ -47,9 +48,8 @@ class Run(Generic[I, R]):
     ) -> None:
         self._poller = poller
         self._launch = launch
-        self._items: Iterable[I] | AsyncIterable[I] = (
-            list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
-        )
+        listed = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
+        self._items: Iterable[I] | AsyncIterable[I] = listed
         self._in_flight = in_flight
         self._budget = budget
         self._timeout = timeout
@@ -109,8 +109,7 @@ class Run(Generic[I, R]):
 
     def progress(self) -> Progress:
         """Return how far the run is."""
-        held = self._held()
-        left = None if self._kind is None else self._poller.seconds_left(self._kind, held, self._in_flight)
+        left = self._poller.seconds_left(self._kind, self._held(), self._in_flight) if self._kind else None
         return Progress(
             total=self.total,
             running=self.running,
@@ -228,8 +227,7 @@ class Run(Generic[I, R]):
         self._tell()
 
     def _fail(self, error: BaseException) -> None:
-        if self.failure is None:
-            self.failure = error
+        self.failure = self.failure or error
         self.abandon()
 
     def _tell(self) -> None:
@@ -240,8 +238,7 @@ class Run(Generic[I, R]):
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
     """Outcomes of many jobs: ``async for`` as they come, or ``await`` for the list of all.
 
-    Nothing is launched before it is iterated or awaited. Use it as a context to be sure that leaving early stops the
-    launching; jobs that run go on at the service.
+    Nothing is launched before that. As a context, it launches no more once it is left; jobs that run go on.
     """
 
     def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
@@ -274,9 +271,8 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         run = self._run
         run.begin()
         while True:
-            while run.outcomes:
-                number, outcome = run.outcomes.popleft()
-                self._early[number] = outcome
+            self._early.update(run.outcomes)
+            run.outcomes.clear()
             number = self._given if self._ordered else next(iter(self._early), -1)
             if run.failure is not None:
                 await self.aclose()
@@ -294,6 +290,10 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     def __await__(self) -> Generator[Any, None, list[Outcome[I, R]]]:
         return self._all().__await__()
+
+    async def to_pandas(self) -> DataFrame:
+        """Return all outcomes as a table of pandas, as `cmsapi.to_pandas` does; what is read already is left out."""
+        return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:
         return [outcome async for outcome in self]

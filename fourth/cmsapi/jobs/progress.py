@@ -28,14 +28,14 @@ class Progress:
 
     def __str__(self) -> str:
         parts = [f"{self.done} of {'?' if self.total is None else self.total}"]
-        for count, word in ((self.running, "running"), (self.failed, "failed"), (self.unknown, "unknown")):
-            if count:
-                parts.append(f"{count} {word}")
-        if self.credits:
-            parts.append(f"{self.credits} credits")
+        parts += [f"{n} {word}" for word in ("running", "failed", "unknown", "credits") if (n := getattr(self, word))]
         if self.seconds_left is not None:
             parts.append(f"about {self.seconds_left:.0f} s left")
         return ", ".join(parts)
+
+    def _repr_html_(self) -> str:
+        bar = f'value="{self.done}" max="{self.total}"' if self.total else ""
+        return f"<progress {bar}></progress> {self}"
 
 
 class Follow(AsyncIterator[Progress]):

@@ -1,8 +1,4 @@
-"""Lists: one page, and an iteration over all of them.
-
-A list is read as a page with ``pagination``, as ``{data}`` without it, or as a bare list (specification 1, conventions
-3 and 5).
-"""
+"""Lists: pages with ``pagination``, ``{data}`` without it, or bare lists (specification 1, conventions 3 and 5)."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from attrs import frozen
 
 from cmsapi.models.base import Model
+from cmsapi.notebook import DataFrame, to_pandas
 
 T = TypeVar("T")
 
@@ -63,8 +60,7 @@ class Pages(AsyncIterator[Page[T]]):
     async def __anext__(self) -> Page[T]:
         if self._next is None:
             raise StopAsyncIteration
-        number = self._next
-        page = await self._fetch(number)
+        number, page = self._next, await self._fetch(self._next)
         # An empty page ends a list whatever it says of more, or a mistaken service would never let it end.
         self._next = number + 1 if page.has_more and page.data else None
         return page
@@ -98,3 +94,7 @@ class Paginator(Generic[T]):
     def pages(self) -> Pages[T]:
         """Return an iterator over the pages."""
         return Pages(self._fetch, self._page)
+
+    async def to_pandas(self) -> DataFrame:
+        """Return all items as a table of pandas, as `cmsapi.to_pandas` does; a request a page."""
+        return to_pandas([item async for item in self])

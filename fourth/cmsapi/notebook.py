@@ -1,0 +1,89 @@
+"""Tables of pandas. Bars of progress are tqdm's: ``async for outcome in tqdm(client.jobs.map(...), total=n)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
+
+import attrs
+
+from cmsapi.errors import ArgumentError, ConfigError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as DataFrame  # type: ignore[import-untyped]  # pandas has no types of its own
+else:
+    DataFrame = Any  # pandas takes long to import, and need not be there
+
+Cell: TypeAlias = tuple[str, str | None, Any]  # column, its type if it has one of its own, value
+
+_TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64[us, UTC]"}
+
+
+def to_pandas(items: Iterable[Any]) -> DataFrame:
+    """Return models, or outcomes of a fan-out, as a table of pandas with a row for each. Sends nothing.
+
+    Columns are the fields of the class, whatever the rows have: those of an object inside it with a dot, as
+    ``page.url``, and keys that the class does not know as ``extra.nameOnTheWire``. A list stays an object in its cell.
+    Outcomes have ``item``, ``ok`` and ``error`` first, and then the columns of their values. Times are in UTC; whole
+    numbers and booleans may be missing. An empty list has no columns.
+
+    Args:
+        items: Models, such as a `Page`, a list or `ContentIdeas`; or outcomes. A list of the service and a fan-out have
+            a method of this name, to await.
+
+    Raises:
+        ArgumentError: They are something else.
+        ConfigError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ConfigError("to_pandas needs pandas: pip install 'cmsapi[notebook]'") from None
+    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
+        hint = "; await its to_pandas()" if hasattr(items, "to_pandas") else ""
+        raise ArgumentError("items", f"must be several models or outcomes, got {type(items).__name__}{hint}")
+    rows = [list(_row(item)) for item in items]
+    types = {column: kind for row in rows for column, kind, _ in row}
+    frame = pd.DataFrame([{column: value for column, _, value in row} for row in rows], columns=list(types))
+    return frame.astype({column: kind for column, kind in types.items() if kind is not None})
+
+
+def _row(item: Any) -> Iterator[Cell]:
+    if hasattr(item, "ok") and hasattr(item, "item"):
+        yield "item", None, getattr(item.item, "id", item.item)
+        yield "ok", _TYPES[bool], item.ok
+        yield "error", None, item.error and f"{type(item.error).__name__}: {item.error}"
+        if item.value is not None and not attrs.has(type(item.value)):
+            yield "value", None, item.value
+        item = item.value
+    elif not attrs.has(type(item)):
+        raise ArgumentError("items", f"must be models or outcomes, got {type(item).__name__}")
+    if attrs.has(type(item)):
+        yield from _cells(type(item), item)
+
+
+def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
+    """Yield the cells of an object; without one, those that one of its class would have."""
+    for name, kind in _fields(cls).items():
+        value = getattr(item, name, None)
+        if name == "extra":
+            yield from ((f"{prefix}extra.{key}", None, each) for key, each in (value or {}).items())
+        elif attrs.has(kind):
+            yield from _cells(kind, value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, _TYPES.get(kind), value
+
+
+@cache
+def _fields(cls: type) -> dict[str, Any]:
+    """Return the fields of a class with their types; a field that may be None has the other type."""
+    hints = get_type_hints(cls)
+    names = [field.name for field in attrs.fields(cls) if field.name not in ("extra", "response")]
+    fields: dict[str, Any] = {name: hints[name] for name in names}
+    for name, hint in fields.items():
+        if NoneType in get_args(hint):
+            fields[name] = next(each for each in get_args(hint) if each is not NoneType)
+    return {**fields, "extra": None}
