@@ -1,0 +1,115 @@
+"""Spans of OpenTelemetry: ``Client(hooks=[TelemetryHook()])``. Needs ``pip install 'cmsapi[otel]'``.
+
+============================  =======================================================================================
+What happens                  What is recorded
+============================  =======================================================================================
+an attempt ends               a client span ``POST /v1/keywords/{keywordId}/analyze``, as long as the attempt took
+a job succeeds, fails, or     a span ``analysis``, as long as the job took, since its launch or since it was first
+its article waits             watched
+a retry is scheduled, or      an event ``retry`` or ``rate limit`` of the span that is current there
+requests wait for the hour
+============================  =======================================================================================
+
+Spans are made when everything is over, so that none stays open. The parent of a request is the span that is current
+where the call is made; one that has ended is none. Jobs have no parent, since all who wait for one share it.
+
+Attributes have the stable names of OpenTelemetry where there are any, and begin with ``cmsapi.`` otherwise. They have
+the identifiers of jobs' targets, and neither keys, addresses, queries nor texts.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span, get_tracer
+
+from cmsapi._version import __version__
+from cmsapi.observe.events import Event, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.wire.operations import OPERATIONS
+
+Attributes: TypeAlias = dict[str, Any]
+
+
+class TelemetryHook:
+    """A hook that records spans.
+
+    Args:
+        tracer: Makes the spans; None for that of the global provider.
+        base_url: Address of the service, for ``server.address`` and ``server.port``, which events do not have.
+    """
+
+    def __init__(self, tracer: Tracer | None = None, *, base_url: str | None = None) -> None:
+        self._tracer = tracer or get_tracer("cmsapi", __version__)
+        parts = urlsplit(base_url or "")
+        self._server: Attributes = {"server.address": parts.hostname} if parts.hostname else {}
+        if parts.port:
+            self._server["server.port"] = parts.port
+
+    def __call__(self, event: Event) -> None:
+        """Record an event."""
+        if isinstance(event, RequestFinished):
+            self._request(event)
+        elif isinstance(event, JobObserved) and event.phase in ("succeeded", "failed", "review"):
+            self._job(event)
+        elif isinstance(event, RetryScheduled):
+            retry: Attributes = {"cmsapi.operation": event.operation or "", "cmsapi.attempt": event.attempt}
+            get_current_span().add_event("retry", {**retry, **_wait(event)})
+        elif isinstance(event, RateLimitPaused):
+            get_current_span().add_event("rate limit", _wait(event))
+
+    def _request(self, event: RequestFinished) -> None:
+        known = OPERATIONS.get(event.operation or "")
+        attributes: Attributes = {"http.request.method": event.method, **self._server}
+        failure = event.error
+        if event.status is not None:
+            attributes["http.response.status_code"] = event.status
+            failure = str(event.status) if event.status >= 400 else None
+        if failure is not None:
+            attributes["error.type"] = failure
+        if event.attempt > 1:
+            attributes["http.request.resend_count"] = event.attempt - 1
+        if event.operation:
+            attributes["cmsapi.operation"] = event.operation
+        if event.waited:
+            attributes["cmsapi.waited"] = event.waited
+        if event.request_id:
+            attributes["cmsapi.request_id"] = event.request_id
+        name = f"{event.method} {known.path}" if known else event.method
+        self._record(name, SpanKind.CLIENT, event.seconds, attributes, failure, _parent())
+
+    def _job(self, event: JobObserved) -> None:
+        kind, failure = str(event.kind), "failed" if event.phase == "failed" else None
+        attributes: Attributes = {"cmsapi.job.kind": kind, "cmsapi.job.target": event.target}
+        attributes["cmsapi.job.phase"] = str(event.phase)
+        self._record(kind, SpanKind.INTERNAL, event.age, attributes, failure, Context())
+
+    def _record(
+        self,
+        name: str,
+        kind: SpanKind,
+        seconds: float,
+        attributes: Attributes,
+        failure: str | None,
+        context: Context | None,
+    ) -> None:
+        now = time.time_ns()
+        began = now - round(seconds * 1e9)
+        span = self._tracer.start_span(name, context, kind, attributes, start_time=began)
+        if failure is not None:
+            span.set_status(Status(StatusCode.ERROR, failure))
+        span.end(now)
+
+
+def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
+    return {"cmsapi.seconds": event.seconds, "cmsapi.reason": event.reason}
+
+
+def _parent() -> Context | None:
+    """Return an empty context if the current span has ended, as in the poller, which outlives its first call."""
+    span = get_current_span()
+    known = span.get_span_context()
+    ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote
+    return Context() if ended else None
