@@ -1,0 +1,81 @@
+"""The command ``cmsapi``: its parts, its exit codes, and how errors are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+try:
+    from cyclopts import App, CycloptsError, Parameter
+except ModuleNotFoundError:  # the package without its extra
+    raise SystemExit("cmsapi: the command needs more packages: pip install 'cmsapi[cli]'") from None
+
+from cmsapi import __version__
+from cmsapi.cli import contents, jobs, launches, lists, sandbox
+from cmsapi.cli.connect import DEFAULTS, Options, connect, note, text_of
+from cmsapi.cli.inputs import STDIN
+from cmsapi.cli.output import Writer, columns
+from cmsapi.errors import ArgumentError, CMSError, ConfigError
+
+HELP = """Content Marketing Service on the command line.
+
+Results go to standard output, all else to standard error. The key and the address of the service come from
+CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG=info shows what is going on."""
+EXIT_CODES = """Exit codes: 0 done; 1 an item or the service failed; 2 wrong usage, nothing was sent; 129, 130, 143
+stopped by SIGHUP, Ctrl-C, SIGTERM."""
+
+app = App(
+    name="cmsapi",
+    help=HELP,
+    help_epilogue=EXIT_CODES,
+    version=__version__,
+    default_parameter=Parameter(show_default=lambda value: value or None, negative=""),
+    suppress_keyboard_interrupt=False,
+)
+for part in (lists.app, launches.app, sandbox.app):
+    app.update(part)
+app.command(contents.app)
+app.command(jobs.app)
+
+
+@app.command
+async def doctor(*, options: Options = DEFAULTS) -> int:
+    """Examine key, permissions, balances, limits, clock and routes; four requests, no credit."""
+    async with connect(options) as client:
+        diagnosis = await client.doctor()
+    writer = Writer(options, columns("level subject text"), live=True)
+    for finding in diagnosis.findings:
+        writer.write({"level": finding.level, "subject": finding.subject, "text": finding.text})
+    return 0 if diagnosis.ok else 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    _prepare_streams()
+    given = sys.argv[1:] if arguments is None else arguments
+    tokens = [STDIN if argument == "-" else argument for argument in given]
+    try:
+        code = app(tokens, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError:  # which has been shown
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush has where to go
+        return 0
+    except (CMSError, OSError) as error:
+        note(f"cmsapi: {text_of(error)}")
+        return 2 if isinstance(error, ConfigError | ArgumentError) else 1
+    except KeyboardInterrupt:
+        return 130
+    return int(code or 0)
+
+
+def _prepare_streams() -> None:
+    """Have streams that are there and take any text."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed when the program ends
+    sys.stderr = sys.stderr or sys.stdout
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")

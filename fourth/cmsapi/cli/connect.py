@@ -1,0 +1,93 @@
+"""From options and environment to a client, and to the state that keeps what was launched."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from attrs import frozen
+from cyclopts import Parameter
+
+from cmsapi.client import Client
+from cmsapi.errors import ConfigError
+from cmsapi.observe.events import Event, RateLimitPaused
+
+_SQLITE = "sqlite:///"
+
+
+@Parameter(name="*")
+@frozen
+class Options:
+    """Options of all commands that ask the service."""
+
+    json: bool = False
+    """Print JSON, one document a line, as the service writes it."""
+    csv: bool = False
+    """Print CSV for spreadsheets: a header, and cells that are no formulas."""
+    state: str | None = None
+    """What keeps launches: sqlite:///file, postgresql://…, redis://… or memory:; default CMSAPI_STATE. Without both,
+    commands that launch use an SQLite file in ~/.local/state/cmsapi."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.json and self.csv:
+            raise ConfigError("--json and --csv exclude each other")
+
+
+DEFAULTS = Options()
+
+
+def note(text: str) -> None:
+    """Write a line to standard error, which may be closed or gone."""
+    try:
+        print(printable(text), file=sys.stderr, flush=True)
+    except OSError:
+        return
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, with which a service could steer the terminal; lines stay lines."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the message of an error, with commands in place of Python."""
+    text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
+    return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
+
+
+def connect(options: Options, state: str | None = None) -> Client:
+    """Return a client of the service that the environment names, with the state of the option unless one is given."""
+    for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
+        if not os.environ.get(name):
+            advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
+            raise ConfigError(f"{name} is not set: export CMSAPI_API_KEY=sk_… CMSAPI_BASE_URL=https://…\n{advice}")
+    return Client(state=state or options.state, trust_env=True, hooks=[_show_pause])
+
+
+def _show_pause(event: Event) -> None:
+    if isinstance(event, RateLimitPaused):
+        note(str(event))
+
+
+def state_of(options: Options, *, create: bool) -> str:
+    """Return the address of the state; refuse a file that is not there and is not to be made: a mistyped name."""
+    state = options.state or os.environ.get("CMSAPI_STATE") or f"{_SQLITE}{_default_file(create=create)}"
+    if not create and state.startswith(_SQLITE) and not Path(state.removeprefix(_SQLITE)).exists():
+        raise ConfigError(f"nothing was launched with the state {state}; another one is named by --state")
+    return state
+
+
+def _default_file(*, create: bool) -> Path:
+    """Return the file in the user's state directory; in the working directory without a home that can be written."""
+    named, here = Path(os.environ.get("XDG_STATE_HOME") or ""), Path("cmsapi-jobs.db").absolute()
+    try:
+        folder = (named if named.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
+        if create:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no such user, or not theirs to write
+        return here
+    if here.exists() and not (folder / "jobs.db").exists():
+        return here
+    return here if create and not os.access(folder, os.W_OK) else folder / "jobs.db"

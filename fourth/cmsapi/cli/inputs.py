@@ -1,0 +1,108 @@
+"""Items of a command: from its arguments, from files (``@file``) and from standard input (``-``)."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cmsapi.cli.connect import note
+from cmsapi.errors import ArgumentError, ConfigError
+from cmsapi.wire.arguments import check_text, identifier
+
+STDIN = "@-"
+"""What stands for standard input behind the parser, which takes a single hyphen for an option."""
+
+
+def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
+    """Return the items, each once, in order.
+
+    A text file has an item a line, which a tab ends, so that the output of lists can be read. CSV is told by its header
+    and may come from a spreadsheet: with a byte order mark, in UTF-16 or in Windows-1252, with semicolons or tabs.
+    ``column`` is the name of the column, or of the key in JSON, that has the items.
+    """
+    items: list[str] = []
+    for argument in arguments:
+        if not argument.startswith("@"):
+            items += [_checked(argument, column, "the arguments")]
+            continue
+        name = "standard input" if argument == STDIN else argument[1:]
+        found = [_checked(item, column, name) for item in _parse(read_text(argument), column, name)]
+        if not found:
+            raise ConfigError(f"{name} has no items")
+        items += found
+    if not items:
+        raise ConfigError(f"no items: name them, or a file (@{column}s.txt), or standard input (-)")
+    unique = list(dict.fromkeys(items))
+    if len(unique) < len(items):
+        note(f"{len(items) - len(unique)} items come more than once and count once")
+    return unique
+
+
+def read_text(argument: str) -> str:
+    """Return the text of a file (``@file`` or its name) or of standard input, whatever program wrote it."""
+    name = argument.removeprefix("@")
+    try:
+        data = sys.stdin.buffer.read() if argument == STDIN else Path(name).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}; nothing was sent") from None
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        note(f"{name} is not UTF-8 and is read as Windows-1252")
+        return data.decode("cp1252", errors="replace")
+
+
+def _checked(item: str, column: str, source: str) -> str:
+    try:
+        if column == "id":
+            identifier("id", item)
+        return check_text(column, item.strip())
+    except ArgumentError as error:
+        raise ConfigError(f"{source}: {error}; nothing was sent") from None
+
+
+def _parse(text: str, column: str, name: str) -> Iterator[str]:
+    """Yield the items of a text: JSON documents, CSV with a header, or lines."""
+    if text.lstrip().startswith(("{", "[")):
+        yield from _from_json(text, column, name)
+        return
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    for delimiter in ",;\t":
+        header = next(csv.reader(lines[:1], delimiter=delimiter), [])
+        names = [each.strip().casefold() for each in header]
+        if column in names and (len(names) > 1 or delimiter == ","):
+            place = names.index(column)
+            rows = csv.reader(lines[1:], delimiter=delimiter)
+            yield from (_unquoted(row[place]) for row in rows if len(row) > place)
+            return
+    yield from (line.partition("\t")[0].strip() for line in lines)
+
+
+def _unquoted(text: str) -> str:
+    """Return a cell without the apostrophe that keeps a spreadsheet from taking it for a formula."""
+    return text[1:].strip() if text.startswith(("'=", "'+", "'-", "'@")) else text.strip()
+
+
+def _from_json(text: str, column: str, name: str) -> Iterator[str]:
+    decoder, text, place = json.JSONDecoder(), text.strip(), 0
+    try:
+        while place < len(text):
+            document, place = decoder.raw_decode(text, place)
+            yield from (_key(each, column) for each in (document if isinstance(document, list) else [document]))
+            while text[place : place + 1].isspace():
+                place += 1
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise ConfigError(f"{name}: JSON must be objects with {column!r}, or a list; nothing was sent") from None
+
+
+def _key(document: Any, column: str) -> str:
+    value = document if isinstance(document, str) else document[column]
+    if not isinstance(value, str):
+        raise TypeError
+    return value

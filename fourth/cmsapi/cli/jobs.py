@@ -1,0 +1,108 @@
+"""``jobs``: what the state knows of batches, reviews, unknown launches and running jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cyclopts import App
+
+from cmsapi import Client, Job, Outcome
+from cmsapi.cli.connect import DEFAULTS, Options, connect, note, state_of
+from cmsapi.cli.inputs import read_items
+from cmsapi.cli.launches import ask_about, can_ask, decide
+from cmsapi.cli.outcomes import ANY, Stop, show
+from cmsapi.cli.output import Writer, attribute, columns
+from cmsapi.errors import ConfigError
+
+app = App(name="jobs", help="See and go on with what was launched; no credit.")
+
+
+@app.command
+async def batches(*, options: Options = DEFAULTS) -> None:
+    """List batches, of all programs that share the state."""
+    shown = columns("name total running review succeeded failed unknown")
+    async with connect(options, state_of(options, create=False)) as client, Writer(options, shown) as writer:
+        for status in await client.jobs.batches():
+            writer.write({name: attribute(status, name) for name in shown})
+
+
+@app.command
+async def reviews(
+    *contents: str, confirm: bool = False, discard: bool = False, ask: bool = False, options: Options = DEFAULTS
+) -> int:
+    """List articles that wait for a decision, or decide on them; a request each.
+
+    Args:
+        contents: Only articles of these contents.
+        confirm: Apply the articles to their drafts.
+        discard: Discard the articles.
+        ask: Ask about each article.
+    """
+    if confirm + discard + ask > 1 or (ask and not can_ask()):
+        raise ConfigError("give one of --confirm, --discard, or on a terminal --ask")
+    wanted = read_items(contents) if contents else None
+    async with connect(options, state_of(options, create=False)) as client:
+        waiting = [each for each in await client.jobs.reviews() if wanted is None or each.content_id in wanted]
+        if wanted is not None and len(waiting) < len(wanted):
+            note(f"{len(wanted) - len(waiting)} of these contents have no article in review that the state knows")
+        if ask:
+            return 0 if await ask_about(client, waiting) else 1
+        if confirm or discard:
+            return 0 if all([await decide(each, "confirm" if confirm else "discard") for each in waiting]) else 1
+        async with Writer(options, columns("id generation")) as writer:
+            for review in waiting:
+                writer.write({"id": review.content_id, "generation": review.generation.id})
+    return 0
+
+
+@app.command
+async def unknown(*, options: Options = DEFAULTS) -> None:
+    """List launches of which nobody can say whether they were accepted, and where to look."""
+    async with connect(options, state_of(options, create=False)) as client:
+        writer = Writer(options, columns("target attempts what"), live=True)
+        for error in await client.jobs.unknown():
+            writer.write({"target": error.target, "attempts": error.attempts, "what": str(error)})
+
+
+@app.command
+async def resume(*, options: Options = DEFAULTS) -> int:
+    """Wait for all jobs that the state knows as running, whichever program launched them."""
+    async with connect(options, state_of(options, create=False)) as client:
+        return await _wait(client, await client.jobs.resume(), options)
+
+
+@app.command
+async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
+    """Wait for jobs by their tokens, which --json shows; needs no state.
+
+    Args:
+        tokens: Tokens: arguments, @file (text, CSV or JSON with tokens), or - for stdin.
+    """
+    known = read_items(tokens, "token")
+    async with connect(options) as client:
+        return await _wait(client, [client.jobs.attach(token) for token in known], options)
+
+
+@app.command
+async def forget(*names: str, options: Options = DEFAULTS) -> None:
+    """Forget batches with their results; without a name all launches that ended more than 30 days ago.
+
+    Args:
+        names: Names of batches.
+    """
+    async with connect(options, state_of(options, create=False)) as client:
+        for name in names:
+            note(f"{name}: {await client.jobs.batch(name).forget()} items forgotten")
+        if not names:
+            note(f"{await client.jobs.forget()} launches forgotten")
+
+
+async def _wait(client: Client, jobs: list[Job[Any]], options: Options) -> int:
+    note(f"waiting for {len(jobs)} jobs")
+    shown: list[Outcome[Any, Any]] = []
+    with Stop() as stop:
+        shown += await show(client.jobs.as_completed(jobs), ANY, options)
+    if stop.signal is not None:
+        note("stopped: the jobs run on at the service; the same command waits again")
+        return 128 + stop.signal
+    return 0 if all(outcome.ok for outcome in shown) else 1

@@ -1,0 +1,100 @@
+"""Lists of resources: one table drives a command for each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from cyclopts import App, Parameter, validators
+
+from cmsapi import CreditType, Paginator
+from cmsapi.cli.connect import DEFAULTS, Options, connect
+from cmsapi.cli.inputs import read_items
+from cmsapi.cli.output import Writer, attribute, columns, print_model
+from cmsapi.jobs.fan_out import each
+
+app = App()
+Limit: TypeAlias = Annotated[
+    int | None,
+    Parameter(help="Rows at most; without it all, a request for each hundred.", validator=validators.Number(gte=1)),
+]
+
+_PERSON = "id first=first_name last=last_name role email"
+_ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
+_LISTS = (  # command, what its rows are in, method of the client, columns
+    ("workspaces", "", "workspaces.list", "id name website=website_url country=country_code language=language_code"),
+    ("users", "", "users.list", _PERSON),
+    ("members", "workspaces", "workspaces.members", _PERSON),
+    ("statuses", "workspaces", "workspaces.content_statuses", "id label position read_only=is_read_only"),
+    ("folders", "workspaces", "folders.list", "id name contents=nb_associated_contents parent=parent_folder_id"),
+    ("pages", "workspaces", "pages.list", "id url status=last_status_code"),
+    ("keywords", "pages", "keywords.list", f"id keyword volume=search_volume {_ANALYSIS}"),
+    ("prompts", "keywords", "prompts.list", f"id prompt {_ANALYSIS}"),
+    ("brand-voices", "workspaces", "brand_voices.list", "id name brand=brand_name enabled"),
+    ("documents", "workspaces", "knowledge_documents.list", "id name type status url"),
+)
+
+
+async def _write(fetched: Any, writer: Writer, limit: int | None) -> None:
+    """Write the rows of a list, at most as many as the limit says."""
+    count = 0
+    async for item in each(fetched if isinstance(fetched, Paginator) else await fetched):
+        writer.write(item)
+        count += 1
+        if count == limit:
+            return
+
+
+def add_list(app: App, name: str, inside: str, method: str, shown: str, *, command: str | None = None) -> None:
+    """Add the command of one list, whose rows are in what is given to the command, or in the organization."""
+
+    async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
+        async with connect(options) as client, Writer(options, columns(shown)) as writer:
+            await _write(attribute(client, method)(), writer, limit)
+
+    async def those_in(*parents: str, limit: Limit = None, options: Options = DEFAULTS) -> None:
+        ids = read_items(parents)
+        async with connect(options) as client, Writer(options, columns(shown)) as writer:
+            for id_ in ids:
+                await _write(attribute(client, method)(id_), writer, limit)
+
+    what = name.replace("-", " ")
+    all_of_them.__doc__ = f"List {what}."
+    those_in.__doc__ = f"List {what} of {inside}.\n\nArgs:\n    parents: Their ids: arguments, @file, or - for stdin."
+    app.command(those_in if inside else all_of_them, name=command or name)
+
+
+for _list in _LISTS:
+    add_list(app, *_list)
+
+
+@app.command
+async def me(*, options: Options = DEFAULTS) -> None:
+    """Show whose key it is, which checks the key; one request."""
+    fields = "id first=first_name last=last_name email organization=organization.name"
+    async with connect(options) as client:
+        print_model(options, await client.me(), columns(f"{fields} workspaces=organization.workspaces_count"))
+
+
+@app.command(name="credits")
+async def credits_(
+    type: Literal["analysis", "ai_writing", "content_idea_search"] | None = None,  # noqa: A002  the service's word
+    *,
+    text: str | None = None,
+    limit: Limit = None,
+    options: Options = DEFAULTS,
+) -> None:
+    """Show the credits that are left, or list what those of one type were spent for.
+
+    Args:
+        type: Type of credits to list.
+        text: Only entries with this text.
+    """
+    async with connect(options) as client:
+        if type is None:
+            organization = (await client.me()).organization
+            names = columns("analysis ai_writing content_idea_search=content_ideas_searches")
+            print_model(options, organization and organization.credits, names)
+            return
+        shown = "spent=created_at credits=amount left=remaining_credits keyword=keyword.keyword user=user.last_name"
+        async with Writer(options, columns(f"{shown} workspace=workspace.name")) as writer:
+            await _write(client.credit_usages.list(CreditType(type), text=text), writer, limit)

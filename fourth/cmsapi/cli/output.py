@@ -1,0 +1,115 @@
+"""Results on standard output: tables for people, lines with tabs for pipes, JSON lines, CSV for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from shutil import get_terminal_size
+from typing import Any, Self
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cmsapi.cli.connect import Options, printable
+from cmsapi.wire.arguments import timestamp
+from cmsapi.wire.converter import to_dict
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_CONTROLS = re.compile("[\x7f-\x9f]")  # which JSON leaves as they are
+
+
+def columns(text: str) -> dict[str, str]:
+    """Return columns by name from words such as ``id status=content_status.label``: names, and where values are."""
+    return {name: path or name for name, _, path in (word.partition("=") for word in text.split())}
+
+
+def attribute(model: Any, path: str) -> Any:
+    """Return an attribute of an attribute; None if one is missing."""
+    return reduce(lambda value, name: getattr(value, name, None), path.split("."), model)
+
+
+class Writer:
+    """Write rows under the same columns, each as soon as it is there, except to a table on a terminal.
+
+    Args:
+        options: Options of the command.
+        columns: Names of the columns, and where their values are in a model: attributes with dots between them.
+        live: True to write also to a terminal at once, as lines without a table.
+    """
+
+    def __init__(self, options: Options, columns: Mapping[str, str], *, live: bool = False) -> None:
+        self._options = options
+        self._columns = columns
+        self._human = sys.stdout.isatty()
+        self._live = live
+        self._rows: list[list[str]] = []
+        self._csv = csv.writer(sys.stdout, lineterminator="\n")
+        if options.csv:
+            self._csv.writerow(columns)
+
+    async def __aenter__(self) -> Self:  # like the client beside it
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._rows:  # what has come is shown, also if the list broke off
+            _print_table(list(self._columns), self._rows)
+
+    def write(self, model: Any, values: Sequence[Any] | None = None) -> None:
+        """Write a row for a model, for a document as it is, or for values that stand for one."""
+        if values is None:
+            found = model.values() if isinstance(model, dict) else None
+            values = list(found or (attribute(model, path) for path in self._columns.values()))
+        if self._options.json:
+            text = json.dumps(to_dict(model), ensure_ascii=False)
+            print(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+        elif self._options.csv:
+            cells = [_cell(value, human=False) for value in values]
+            self._csv.writerow(f"'{each}" if each.startswith(_FORMULA) else each for each in cells)
+        else:
+            row = [printable(_cell(value, human=self._human)).replace("\n", " ") for value in values]
+            if self._human and not self._live:
+                self._rows.append(row)
+                return
+            line = Text(("  " if self._human else "\t").join(filter(None, row) if self._human else row))
+            if self._human and not row[-1]:  # where errors stand, which are shown whole
+                line.truncate(get_terminal_size().columns, overflow="ellipsis")
+            print(line.plain)
+        if self._live:
+            sys.stdout.flush()
+
+
+def _cell(value: Any, *, human: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return ("yes" if value else "no") if human else str(value).lower()
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}" if human else timestamp(value)
+    return f"{value:,}" if human and isinstance(value, int) else str(value)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table no wider than the terminal: the first column stays whole, the others are cut."""
+    table = Table(box=None, pad_edge=False)
+    for number, name in enumerate(names):
+        table.add_column(name, no_wrap=not number)
+    for first, *others in rows:
+        table.add_row(Text(first), *(Text(text, no_wrap=True, overflow="ellipsis") for text in others))
+    Console().print(table)
+
+
+def print_model(options: Options, model: Any, fields: Mapping[str, str]) -> None:
+    """Print one model: its fields below each other, or as JSON or CSV."""
+    if options.json or options.csv:
+        Writer(options, fields).write(model)
+        return
+    human, width = sys.stdout.isatty(), max(map(len, fields))
+    for name, path in fields.items():
+        text = printable(_cell(attribute(model, path), human=human)).replace("\n", " ")
+        print(f"{name:{width}}  {text}".rstrip() if human else f"{name}\t{text}")

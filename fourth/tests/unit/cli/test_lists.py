@@ -1,0 +1,106 @@
+"""The promises of commands that look, and of what they print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from cmsapi.cli.connect import Options
+from cmsapi.cli.output import Writer, columns
+from cmsapi.sandbox import Sandbox
+from tests.unit.cli.conftest import QUICK, Run
+
+
+async def test_lists_can_be_piped(run: Run, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list in a pipe has a row a line with the identifier first, which the next command reads."""
+    pages = await run("pages", sandbox.workspace_id)
+    assert {row[0] for row in pages.rows} == set(sandbox.page_ids)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pages.out.encode())))
+    keywords = await run("keywords", "@-")
+    assert {row[0] for row in keywords.rows} == {*sandbox.keyword_ids, *sandbox.analyzed_keyword_ids}
+
+
+@pytest.mark.parametrize(
+    ("command", "inside"),
+    [
+        ("workspaces", None),
+        ("users", None),
+        ("members", "workspace"),
+        ("statuses", "workspace"),
+        ("folders", "workspace"),
+        ("prompts", "keyword"),
+        ("brand-voices", "workspace"),
+        ("documents", "workspace"),
+    ],
+)
+async def test_each_list(run: Run, sandbox: Sandbox, command: str, inside: str | None) -> None:
+    """Each list has rows, and the same documents with ``--json``."""
+    ids = {"workspace": sandbox.workspace_id, "keyword": sandbox.analyzed_keyword_ids[0]}
+    arguments = [command, ids[inside]] if inside else [command]
+    shown, documents = await run(*arguments), (await run(*arguments, "--json")).documents
+    assert documents
+    assert [row[0] for row in shown.rows] == [each["id"] for each in documents]
+
+
+async def test_limit_bounds_rows_and_requests(run: Run, sandbox: Sandbox) -> None:
+    """``--limit`` ends a list early."""
+    assert len((await run("pages", sandbox.workspace_id, "--limit", "2")).rows) == 2
+    assert sandbox.ledger.count("list_pages") == 1
+
+
+@pytest.mark.parametrize("sandbox", [Sandbox(keywords=["=cmd()", "a\x1b[31mred\nx\ty"], **QUICK)])
+async def test_texts_of_the_service_do_no_harm(run: Run, sandbox: Sandbox) -> None:
+    """What a keyword contains steers no terminal, breaks no row, and is no formula for a spreadsheet."""
+    page = sandbox.page_ids[-1]
+    shown = await run("keywords", page)
+    assert "\x1b" not in shown.out
+    assert {len(row) for row in shown.rows} == {5}
+    table = list(csv.DictReader(io.StringIO((await run("keywords", page, "--csv")).out)))
+    assert {row["keyword"] for row in table} == {"'=cmd()", "a\x1b[31mred\nx\ty"}
+
+
+async def test_a_table_keeps_identifiers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal of 80 columns no line is wider, and the first column is not cut."""
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    async with Writer(Options(), columns("id title words")) as writer:
+        writer.write({"id": "i" * 30, "title": "[red]" + "long " * 30, "words": 1234})
+    assert max(map(len, screen.getvalue().splitlines())) <= 80
+    assert "i" * 30 in screen.getvalue()
+    assert "1,234" in screen.getvalue()
+    assert "[red]" in screen.getvalue()
+
+
+async def test_contents_from_creation_to_deletion(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
+    """A content is created with a body from a file, changed, cleared, published, shown and deleted."""
+    (tmp_path / "body.html").write_text("<p>Größe</p>")
+    created = await run("contents", "create", sandbox.workspace_id, "Shoes", "--html", "body.html", "--json")
+    content = created.documents[0]["id"]
+    assert (await run("contents", "show", content, "--html")).out == "<p>Größe</p>\n"
+    folder = sandbox.folder_ids[0]
+    await run("contents", "update", content, "--title", "Boots", "--folder-id", folder, "--due-date", "2027-01-31")
+    await run("contents", "update", content, "--html", "")
+    await run("contents", "publish", content)
+    [shown] = (await run("contents", "show", content, "--json")).documents
+    assert (shown["title"], shown["folder"]["id"], shown["type"]) == ("Boots", folder, "PUBLISHED")
+    assert (shown["dueDate"][:10], shown["html"] or "") == ("2027-01-31", "")
+    assert content in {row[0] for row in (await run("contents", "list", sandbox.workspace_id)).rows}
+    await run("contents", "delete", content, "--yes")
+    assert content not in (await run("contents", "list", sandbox.workspace_id)).out
+
+
+async def test_account(run: Run, sandbox: Sandbox) -> None:
+    """Who it is, what is left and what was spent are shown, and the key never is."""
+    await run("analyze", sandbox.keyword_ids[0])
+    outputs = [await run("me"), await run("credits"), await run("doctor"), await run("me", "--json")]
+    spent = await run("credits", "analysis", "--csv")
+    assert dict(outputs[1].rows)["analysis"] == str(sandbox.credits["analysis"])
+    assert len(spent.out.splitlines()) == 2
+    assert not any(sandbox.api_key in each.out + each.err for each in outputs)
