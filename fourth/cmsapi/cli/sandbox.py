@@ -21,7 +21,7 @@ Copy its two export lines into this one, and then:
   cmsapi workspaces
   cmsapi pages WORKSPACE | cmsapi keywords - > keywords.txt
   cmsapi analyze @keywords.txt --batch first
-Stop the last one with Ctrl-C and run it again: it goes on, and pays nothing twice."""
+Stop the last one with Ctrl-C and run it again: it goes on and pays nothing twice."""
 
 
 @app.command(name="sandbox")
