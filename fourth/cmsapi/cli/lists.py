@@ -20,7 +20,7 @@ Limit: TypeAlias = Annotated[
 
 _PERSON = "id first=first_name last=last_name role email"
 _ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
-_LISTS = (  # command, what its rows are in, method of the client, columns
+_LISTS = [  # command, what its rows are in, method of the client, columns
     ("workspaces", "", "workspaces.list", "id name website=website_url country=country_code language=language_code"),
     ("users", "", "users.list", _PERSON),
     ("members", "workspaces", "workspaces.members", _PERSON),
@@ -31,7 +31,7 @@ _LISTS = (  # command, what its rows are in, method of the client, columns
     ("prompts", "keywords", "prompts.list", f"id prompt {_ANALYSIS}"),
     ("brand-voices", "workspaces", "brand_voices.list", "id name brand=brand_name enabled"),
     ("documents", "workspaces", "knowledge_documents.list", "id name type status url"),
-)
+]
 
 
 async def _write(fetched: Any, writer: Writer, limit: int | None) -> None:

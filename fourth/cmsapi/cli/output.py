@@ -20,7 +20,7 @@ from cmsapi.cli.connect import Options, printable
 from cmsapi.wire.arguments import timestamp
 from cmsapi.wire.converter import to_dict
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = tuple("=+-@\t\r")
 _CONTROLS = re.compile("[\x7f-\x9f]")  # which JSON leaves as they are
 
 
