@@ -18,7 +18,6 @@ else:
     DataFrame = Any  # pandas takes long to import, and need not be there
 
 Cell: TypeAlias = tuple[str, str | None, Any]  # column, its type if it has one of its own, value
-
 _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64[us, UTC]"}
 
 
@@ -80,10 +79,7 @@ def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
 @cache
 def _fields(cls: type) -> dict[str, Any]:
     """Return the fields of a class with their types; a field that may be None has the other type."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls).items()
+    kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
     names = [field.name for field in attrs.fields(cls) if field.name not in ("extra", "response")]
-    fields: dict[str, Any] = {name: hints[name] for name in names}
-    for name, hint in fields.items():
-        if NoneType in get_args(hint):
-            fields[name] = next(each for each in get_args(hint) if each is not NoneType)
-    return {**fields, "extra": None}
+    return {name: kinds[name] for name in names} | {"extra": None}

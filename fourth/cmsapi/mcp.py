@@ -1,0 +1,144 @@
+"""A server of the Model Context Protocol, for assistants: ``python -m cmsapi.mcp``, configured by the environment.
+
+It spends ``--max-credits`` in all, and no tool raises that. Launches are items of one batch: the same call again waits
+for its jobs, or returns what they brought, and pays nothing; after a restart, too, if ``CMSAPI_STATE`` names a state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial, wraps
+from typing import Annotated, Any, Literal, TypeAlias
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+import cmsapi
+
+Answer: TypeAlias = dict[str, Any]
+Wait: TypeAlias = Annotated[float, Field(gt=0, description="Seconds; then the same call waits on, for nothing")]
+Attempt: TypeAlias = Annotated[int, Field(ge=1, description="A higher number launches, and pays, once more")]
+
+
+class Tools:
+    """The Content Marketing Service. The same call again pays nothing; an unknown launch may have been charged."""
+
+    def __init__(self, client: cmsapi.Client, max_credits: int) -> None:
+        self._client = client.with_options(launch=cmsapi.LaunchPolicy(max_credits=max_credits))
+
+    async def account(self) -> Answer:
+        """Show user, credits and workspaces, requests left in this hour, and launches that may have been charged."""
+        unknown = [str(error) for error in await self._client.jobs.unknown()]
+        user, workspaces, left = await self._client.me(), await self._client.workspaces.list(), self._client.rate_limit
+        shown = {"user": user, "workspaces": workspaces.data, "requests_left": left.free, "unknown_launches": unknown}
+        return dict(cmsapi.to_dict(shown))
+
+    async def list_pages(self, workspace_id: str, page: int = 1, limit: int = 25) -> Answer:
+        """List the pages of a workspace's website, to which keywords belong."""
+        return dict(cmsapi.to_dict(await self._client.pages.list(workspace_id, page=page, limit=limit)))
+
+    async def list_keywords(self, page_id: str, page: int = 1, limit: int = 25) -> Answer:
+        """List the keywords of a page of the website, with the state of their analyses."""
+        return dict(cmsapi.to_dict(await self._client.keywords.list(page_id, page=page, limit=limit)))
+
+    async def list_contents(self, workspace_id: str, page: int = 1, limit: int = 25) -> Answer:
+        """List the contents of a workspace with scores and pages, without their text."""
+        return dict(cmsapi.to_dict(await self._client.contents.list(workspace_id, page=page, limit=limit)))
+
+    async def show_content(self, content_id: str, with_text: bool = False) -> Answer:
+        """Show a content, with its text if that is asked for."""
+        content: Answer = cmsapi.to_dict(await self._client.contents.get(content_id))
+        return {name: value for name, value in content.items() if with_text or not name.startswith("html")}
+
+    async def keyword_report(self, keyword_id: str, content_id: str) -> Answer:
+        """Score a content against the recommendations for an analyzed keyword, from 0 to 1, and say what to improve."""
+        return dict(cmsapi.to_dict(await self._client.keywords.score(keyword_id, content_id=content_id)))
+
+    async def analyze_keywords(self, keyword_ids: list[str], wait: Wait = 45, attempt: Attempt = 1) -> Answer:
+        """Analyze keywords, for one analysis credit each."""
+        return await self._launch(self._client.keywords.analyze, keyword_ids, f"analysis {attempt}", wait)
+
+    async def search_ideas(self, workspace_id: str, keyword: str, wait: Wait = 45, attempt: Attempt = 1) -> Answer:
+        """Search for content ideas, for one credit of content-idea searches."""
+        search = partial(self._client.content_ideas.search, workspace_id)
+        return await self._launch(search, [keyword], f"search {workspace_id} {attempt}", wait)
+
+    async def generate_article(self, content_id: str, wait: Wait = 45, attempt: Attempt = 1) -> Answer:
+        """Generate an article for a draft whose keyword is analyzed, for an AI-writing credit; then decide_review."""
+        return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
+
+    async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:
+        """Replace the text of a content by the generated article, or discard the article; for good, for no credit."""
+        waiting = [each for each in await self._client.jobs.reviews() if each.content_id == content_id]
+        review = next((each for each in waiting if each.generation.id == generation_id), None)
+        if review is None:
+            raise ToolError(f"no article {generation_id} of this server waits for a decision; nothing was decided")
+        await (review.confirm() if choice == "confirm" else review.cancel())
+        return _shown(review)
+
+    async def _launch(self, launch: Any, items: list[str], kind: str, wait: float) -> Answer:
+        found: Answer = {item: {"status": "running, or not launched yet"} for item in items}
+        outcomes = self._client.jobs.batch("mcp").map(launch, list(found), key=lambda item: f"{kind} {item}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait), outcomes:
+                async for outcome in outcomes:
+                    found[outcome.item] = _shown(outcome.error or outcome.value)
+        return found
+
+
+def _shown(value: Any) -> Answer:
+    if isinstance(value, Exception):
+        return {"status": "unknown" if isinstance(value, cmsapi.LaunchUnknownError) else "failed", "error": str(value)}
+    if isinstance(value, cmsapi.GenerationReview):
+        return {"status": value.decision or "waits for decide_review", "generation_id": value.generation.id}
+    return {"status": "succeeded", "result": cmsapi.to_dict(getattr(value, "ideas", value))}
+
+
+def make_server(client: cmsapi.Client, max_credits: int = 10) -> MCPServer[Any]:
+    """Return a server of a client that may spend some credits in all; with none it has only tools that read."""
+    tools, about = Tools(client, max_credits), f"{Tools.__doc__}\nThis server may spend {max_credits} credits in all."
+    server: MCPServer[Any] = MCPServer("cmsapi", instructions=about, version=cmsapi.__version__, log_level="WARNING")
+    reading = (tools.account, tools.list_pages, tools.list_keywords, tools.list_contents, tools.show_content)
+    launching = (tools.analyze_keywords, tools.search_ideas, tools.generate_article, tools.decide_review)
+    for tool in (*reading, tools.keyword_report, *(launching if max_credits else ())):
+        hints = ToolAnnotations(read_only_hint=tool not in launching, destructive_hint=tool == tools.decide_review)
+        server.add_tool(_answering(tool), annotations=hints)
+    return server
+
+
+def _answering(tool: Any) -> Callable[..., Awaitable[Answer]]:
+    @wraps(tool)
+    async def call(**arguments: Any) -> Any:
+        try:
+            return await tool(**arguments)
+        except cmsapi.CMSError as error:  # of other exceptions a model sees nothing
+            raise ToolError(str(error)) from error
+
+    return call
+
+
+async def serve(make_client: Callable[[], cmsapi.Client], max_credits: int = 10) -> None:
+    """Serve on standard input and output until the input ends."""
+    async with make_client() as client:
+        await make_server(client, max_credits).run_stdio_async()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a client made from the environment."""
+    parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
+    parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads the input would keep the program
+    try:
+        asyncio.run(serve(partial(cmsapi.Client, trust_env=True), parser.parse_args(arguments).max_credits))
+    except cmsapi.ConfigError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()
