@@ -10,8 +10,6 @@ from attrs import field, frozen
 
 from cmsapi.messages import Response
 
-_NOTHING: Mapping[str, Any] = {}  # shared, so that a model without unknown keys needs no dictionary of its own
-
 
 @frozen(kw_only=True, slots=False)
 class Model:
@@ -23,7 +21,7 @@ class Model:
             object inside another one and for one that was made by hand.
     """
 
-    extra: Mapping[str, Any] = field(default=_NOTHING, repr=False)
+    extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)
     response: Response | None = field(default=None, init=False, eq=False, repr=False)
 
 

@@ -22,9 +22,6 @@ class Unset(Enum):
 
     UNSET = "UNSET"
 
-    def __repr__(self) -> str:
-        return "UNSET"
-
 
 UNSET: Final = Unset.UNSET
 """Default of arguments for which None has a meaning of its own."""
@@ -83,10 +80,8 @@ def query(params: Mapping[str, Any] | None) -> str:
             pairs += [(f"{name}[]", _plain(name, each)) for each in value]
         elif value is not None:
             pairs.append((name, _plain(name, value)))
-    if not pairs:
-        return ""
     try:
-        return "?" + urlencode(pairs, quote_via=quote)
+        return "?" + urlencode(pairs, quote_via=quote) if pairs else ""
     except UnicodeEncodeError:
         raise ArgumentError("params", "have characters that cannot be sent") from None
 

@@ -15,12 +15,17 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import attrs
-from cattrs import AttributeValidationNote, Converter, IterableValidationNote
+from cattrs import AttributeValidationNote, ClassValidationError, Converter, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from cmsapi.errors import ArgumentError, DecodeError
+from cmsapi.models import BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage
 from cmsapi.models.base import Model, OpenEnum
 from cmsapi.wire.arguments import timestamp
+
+_DECODER = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
+_GUESSED = (BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage)
+"""Models of which the specification shows no fields. An optional value that does not fit goes into ``extra``."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -41,18 +46,11 @@ def to_dict(model: Any) -> Any:
 
 
 def register(converter: Converter) -> None:
-    """Add the hooks for cmsapi's models to a cattrs converter of your own."""
-    for kind, name in ((str, "text"), (bool, "true or false"), (int, "a whole number")):
-        converter.register_structure_hook(kind, _exactly(kind, name))
-    converter.register_structure_hook(float, _number)
-    # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
-    converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
-    converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
-    converter.register_structure_hook(OpenEnum, lambda value, cls: cls(_text(value, cls)))
-    converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
-    converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
-    converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))
-    converter.register_unstructure_hook_factory(_is_model, lambda cls: _model_unhook(converter, cls))
+    """Have a cattrs converter of your own read and write cmsapi's models; all else stays as it is."""
+    converter.register_structure_hook_func(
+        lambda cls: _is_model(cls) or _is_subclass(cls, OpenEnum), lambda value, cls: _converter().structure(value, cls)
+    )
+    converter.register_unstructure_hook_func(_is_model, to_dict)
 
 
 def parse(body: bytes, operation: str | None = None) -> Any:
@@ -92,15 +90,18 @@ def camel(name: str) -> str:
 @cache
 def _converter() -> Converter:
     converter = Converter()
-    register(converter)
+    for kind, name in ((str, "text"), (bool, "true or false"), (int, "a whole number")):
+        converter.register_structure_hook(kind, _exactly(kind, name))
+    converter.register_structure_hook(float, _number)
+    # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
+    converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
+    converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
+    converter.register_structure_hook(OpenEnum, lambda value, cls: cls(_text(value, cls)))
+    converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
+    converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
+    converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))
+    converter.register_unstructure_hook_factory(_is_model, lambda cls: _model_unhook(converter, cls))
     return converter
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _describe(value: object) -> str:
@@ -170,31 +171,39 @@ def _optional_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
     return structure_optional
 
 
-def _wire_names(cls: Any) -> dict[str, str]:
-    inherited = attrs.fields_dict(Model)
-    return {name: camel(name) for name in attrs.fields_dict(get_origin(cls) or cls) if name not in inherited}
+def _renamed(cls: Any) -> dict[str, Any]:
+    own = attrs.fields_dict(get_origin(cls) or cls).keys() - attrs.fields_dict(Model).keys()
+    return {name: override(rename=camel(name)) for name in own}
 
 
 def _model_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
-    names: dict[str, Any] = {name: override(rename=wire) for name, wire in _wire_names(cls).items()}
-    hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **names)
-    known = frozenset(_wire_names(cls).values())
+    hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **_renamed(cls))
+    known = frozenset(camel(name) for name in _renamed(cls))
+    optional = (field.name for field in attrs.fields(cls) if field.default is None) if cls in _GUESSED else ()
+    guessed = {camel(name) for name in optional if name not in ("analysis_status", "last_analyzed_at")}
 
     def structure_model(value: Any, _: Any) -> Any:
         if value.__class__ is not dict:
             raise TypeError(f"expected an object, got {_describe(value)}")
-        model = hook(value, cls)
-        if not known.issuperset(value):
-            model.__dict__["extra"] = {name: value[name] for name in value if name not in known}
+        fitting = known
+        try:
+            model = hook(value, cls)
+        except ClassValidationError as error:
+            misfits = {camel(note.name) for each in error.exceptions for note in getattr(each, "__notes__", ())}
+            if not misfits <= guessed:
+                raise
+            fitting = known - misfits
+            model = hook({name: value[name] for name in value if name in fitting}, cls)
+        if not fitting.issuperset(value):
+            model.__dict__["extra"] = {name: value[name] for name in value if name not in fitting}
         return model
 
     return structure_model
 
 
 def _model_unhook(converter: Converter, cls: Any) -> Callable[[Any], dict[str, Any]]:
-    names: dict[str, Any] = {name: override(rename=wire) for name, wire in _wire_names(cls).items()}
-    names |= {name: override(omit=True) for name in ("extra", "response")}
-    hook = make_dict_unstructure_fn(cls, converter, **names)
+    left_out = override(omit=True)
+    hook = make_dict_unstructure_fn(cls, converter, extra=left_out, response=left_out, **_renamed(cls))
     return lambda model: {**hook(model), **model.extra}
 
 

@@ -30,19 +30,15 @@ class Provenance(Enum):
 
 @frozen
 class Operation:
-    """One row of the table.
-
-    ``repeatable`` says whether it reads, or has the same effect when done twice, so that a lost answer does no harm;
-    ``parameters`` are those of its path, under the names of arguments.
-    """
+    """One row of the table."""
 
     name: str
     method: str
     path: str
     provenance: Provenance = Provenance.SPEC
-    repeatable: bool = False
+    repeatable: bool = False  # whether it reads, or does the same when done twice, so that a lost answer does no harm
     _parts: tuple[str, ...] = field(init=False, repr=False, eq=False)
-    parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)
+    parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
 
     def __attrs_post_init__(self) -> None:
         parts = re.split(r"\{(\w+)\}", self.path)

@@ -18,6 +18,7 @@ from cmsapi.models import (
     ContentIdeaSearch,
     CreditType,
     CreditUsage,
+    Keyword,
     Model,
     PromptReport,
 )
@@ -46,6 +47,13 @@ def test_models_copy_and_pickle(cls: type[Model]) -> None:
     """Models pass through process pools and caches."""
     model = from_dict(cls, {"id": "1", "unknown": [1]})
     assert model == copy.deepcopy(model) == pickle.loads(pickle.dumps(model))  # noqa: S301  our own bytes
+
+
+def test_models_are_hashable_and_share_nothing() -> None:
+    """A model can be a key, and what is written into one's ``extra`` is in no other."""
+    assert {Keyword(id="k"): 1}[Keyword(id="k")] == 1
+    Keyword(id="k").extra["note"] = 1  # type: ignore[index]  # typed as read-only
+    assert not Keyword(id="k").extra
 
 
 def test_a_listed_word_is_a_member() -> None:

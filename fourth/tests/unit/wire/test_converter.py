@@ -11,7 +11,7 @@ import time_machine
 from cattrs import Converter
 from hypothesis import given, strategies as st
 
-from cmsapi import Content, CreditType, CreditUsage, DecodeError, Folder, from_dict, register, to_dict
+from cmsapi import Content, CreditType, CreditUsage, DecodeError, Folder, Keyword, from_dict, register, to_dict
 from cmsapi.messages import Response
 from tests.support.children import run
 from tests.unit.transport.scripted import Scripted
@@ -104,10 +104,20 @@ def test_unknown_keys_are_kept() -> None:
     assert data.items() <= to_dict(folder).items()
 
 
+def test_a_value_of_a_guessed_type_is_kept() -> None:
+    """A value of another type does no harm where the specification shows no fields, unless the SDK asks by it."""
+    keyword = from_dict(Keyword, {"id": "k", "searchVolume": 12.5, "keyword": "shoes", "new": 1})
+    assert (keyword.search_volume, keyword.keyword) == (None, "shoes")
+    assert keyword.extra == {"searchVolume": 12.5, "new": 1}
+    with pytest.raises(DecodeError, match="analysisStatus"):
+        from_dict(Keyword, {"id": "k", "analysisStatus": 1})
+
+
 def test_models_work_with_a_converter_of_ones_own() -> None:
-    """After `register`, a program's converter reads and writes models by the same rules."""
+    """After `register`, a program's converter reads and writes models by the same rules, and all else as before."""
     converter = Converter()
     register(converter)
+    assert converter.structure("3", int) == 3
     content = converter.structure(CONTENT, Content)
     assert content == from_dict(Content, CONTENT)
     assert converter.unstructure(content)["createdAt"] == CONTENT["createdAt"]
