@@ -7,16 +7,15 @@ otherwise. The message is for people.
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
+from cmsapi.config import HOUR
 from cmsapi.errors import BY_STATUS, APIError, ServerError
 from cmsapi.limits.limiter import RateHeaders
 from cmsapi.messages import Request, Response
 from cmsapi.wire.operations import Operation
 
-_SHOWN = 2000
-"""Characters of a body that an error keeps."""
+_SHOWN = 2000  # characters of a body that an error keeps
 
 _BY_CODE = {
     "bad_request": BY_STATUS[400],
@@ -31,8 +30,7 @@ _BY_CODE = {
     "service_unavailable": BY_STATUS[503],
 }
 _RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
-# A proxy's statuses, and those of the specification without its body.
-_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})
+_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # a proxy's, and specified ones without the body
 
 _ADVICE = {
     401: "Check the key: it may be mistyped or revoked.",
@@ -45,6 +43,9 @@ _ADVICE = {
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
     """Return the error that an answer with a status of 300 or more means."""
+    key = request.headers["Authorization"].removeprefix("Bearer ")
+    headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
+    response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))
     code, message = _specified(response)
     path = request.url.split("?", 1)[0].split("/", 3)[-1]
     text = f"{response.status} {code or 'without an error code'}: {request.method} /{path}"
@@ -52,7 +53,8 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
         text += f" says {message!r}"
     if response.status < 400:
         text += ". The interface has no redirects, and none is followed: check base_url"
-    for addition in (_ADVICE.get(response.status, ""), operation.caveat if operation else ""):
+    advice = "It may have been carried out all the same." if response.status >= 500 and request.method != "GET" else ""
+    for addition in (_ADVICE.get(response.status, advice), operation.caveat if operation else ""):
         text += f". {addition}".rstrip(".") if addition else ""
     if request_id := response.request_id:
         text += f" (request {request_id})"
@@ -87,7 +89,7 @@ def retry_after(response: Response) -> float | None:
         value = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return min(value, HOUR) if value >= 0 else None  # more can only be a time of day
 
 
 def rate_headers(response: Response) -> RateHeaders | None:
@@ -96,7 +98,7 @@ def rate_headers(response: Response) -> RateHeaders | None:
     if remaining is None or not remaining.isdecimal():
         return None
     reset = response.headers.get("x-ratelimit-reset", "")
-    return RateHeaders(int(remaining), float(reset) if reset.isdecimal() else 0.0)
+    return RateHeaders(int(remaining), min(float(reset), HOUR) if reset.isdecimal() else 0.0)
 
 
 def _specified(response: Response) -> tuple[str | None, str]:

@@ -18,8 +18,7 @@ from cmsapi.config import Connect
 from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.messages import Request, Response
 
-_MAX_HEADER = 65_536
-"""Bytes of one header line that are read; aiohttp's 8,190 are fewer than some gateways send."""
+_MAX_HEADER = 65_536  # bytes of one header line that are read; aiohttp's 8,190 are fewer than some gateways send
 
 _NOT_CONNECTED = aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError
 

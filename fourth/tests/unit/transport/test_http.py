@@ -166,7 +166,9 @@ async def test_a_redirect_is_not_followed(raw_server: RawServer) -> None:
     assert len(raw_server.requests) == 1
 
 
-@pytest.mark.parametrize("reply", [http(b"{}", "401 Unauthorized"), http(b"<p>")], ids=["401", "html"])
+@pytest.mark.parametrize(
+    "reply", [http(b"{}", "401 Unauthorized"), http(b"<p>"), http(KEY.encode(), "502 Bad", f"X-Seen: {KEY}")]
+)
 async def test_no_error_shows_the_key(raw_server: RawServer, reply: bytes) -> None:
     """Neither an error answer nor an unreadable one has the key in its texts or attributes."""
     raw_server.script = [reply]

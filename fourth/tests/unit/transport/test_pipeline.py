@@ -91,6 +91,14 @@ async def test_retry_after_is_the_least_wait() -> None:
     assert 40 <= service.waits[0] < 45
 
 
+async def test_a_time_of_day_as_retry_after_is_an_hour() -> None:
+    """A gateway that writes a Unix time pauses for an hour, the longest that the limits can ask for."""
+    service = Scripted(refusal(429, "rate_limited", retry_after="1795000000"), OK)
+    async with service.client() as client:
+        await client.me()
+    assert 3600 <= service.waits[0] < 3700
+
+
 @spec("7.2")
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(("status", "code", "kind"), FINAL)
