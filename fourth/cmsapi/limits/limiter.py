@@ -21,7 +21,7 @@ from typing import ClassVar
 from attrs import define, frozen
 
 from cmsapi.config import HOUR, SECOND, RateLimits
-from cmsapi.errors import RateLimitWaitError
+from cmsapi.errors import ClientClosedError, RateLimitWaitError
 from cmsapi.limits.window import Window
 from cmsapi.observe.events import Event, RateLimitPaused
 
@@ -218,7 +218,10 @@ class Limiter:
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
     async def aclose(self) -> None:
-        """Do nothing: nothing of a limiter outlives its requests."""
+        """Refuse what waits; the counts stay."""
+        for _, _, waiter, _ in self.waiters:
+            if not waiter.done():
+                waiter.set_exception(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
         """Take both tokens for one request, and return its number."""
@@ -244,7 +247,9 @@ class Limiter:
             async with asyncio.timeout(max_wait):
                 return await waiter
         except BaseException as error:
-            if waiter.done() and not waiter.cancelled():  # granted and cancelled at once: the turn goes to the next one
+            if (
+                waiter.done() and not waiter.cancelled() and not waiter.exception()
+            ):  # granted and cancelled at once: the turn goes to the next one
                 permit.departed, permit.number = False, waiter.result()
                 self.release(permit)
             if isinstance(error, TimeoutError):

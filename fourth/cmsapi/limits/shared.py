@@ -67,7 +67,8 @@ class SharedLimiter(Limiter):
             task.add_done_callback(self._reports.discard)
 
     async def aclose(self) -> None:
-        """Wait until the store knows of all answers."""
+        """Refuse what waits, and wait until the store knows of all answers."""
+        await super().aclose()
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:

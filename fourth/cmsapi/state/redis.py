@@ -144,7 +144,9 @@ class RedisStore:
             except BaseException as error:
                 await self.aclose()
                 if isinstance(error, self._errors):
-                    raise StateError(f"the state {self._name} does not answer: {type(error).__name__}") from error
+                    raise StateError(
+                        f"the state {self._name} does not answer: {type(error).__name__}: {error}"
+                    ) from error
                 raise
 
     async def _open(self) -> None:

@@ -269,7 +269,8 @@ class SqlStore:
         except BaseException as error:
             self._close()
             if isinstance(error, dialect.errors):
-                raise StateError(f"the state {dialect.name} does not answer: {type(error).__name__}") from error
+                reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+                raise StateError(f"the state {dialect.name} does not answer: {reason}") from error
             raise
         return result
 

@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi import NotSentError, OutcomeUnknownError, RateLimitPaused, RateLimits, RateLimitWaitError
+from cmsapi import ClientClosedError, NotSentError, OutcomeUnknownError, RateLimitPaused, RateLimits, RateLimitWaitError
 from cmsapi.limits.limiter import Limiter, Priority
 from cmsapi.messages import Response
 from tests.support.spec import spec
@@ -92,6 +92,20 @@ async def test_after_a_failed_first_request_the_next_goes_alone_too() -> None:
     assert sum(isinstance(result, OutcomeUnknownError) for result in results) == 2
     assert service.arrivals[0] < service.arrivals[1] < service.arrivals[2] < service.arrivals[3]
     assert service.refused == 0
+
+
+@pytest.mark.looptime
+async def test_closing_refuses_what_waits_for_the_limits() -> None:
+    """A call that waits for the hour ends when the client is closed, and nothing is sent."""
+    service = StrictService()
+    client = service.client(limits=RateLimits(per_hour=1))
+    await client.request("GET", "/v1/me")
+    call = asyncio.create_task(client.request("GET", "/v1/me"))
+    await asyncio.sleep(1)
+    await client.aclose()
+    with pytest.raises(ClientClosedError):
+        await call
+    assert len(service.arrivals) == 1
 
 
 @pytest.mark.looptime
