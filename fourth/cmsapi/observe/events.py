@@ -14,7 +14,6 @@ from typing import TypeAlias
 from attrs import frozen
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-logger.addHandler(logging.NullHandler())
 
 
 @frozen
@@ -91,7 +90,7 @@ class RateLimitPaused(Event):
         reason: Why.
     """
 
-    level = logging.INFO
+    level = logging.WARNING
 
     seconds: float
     reason: str

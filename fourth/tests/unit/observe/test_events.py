@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from cmsapi import Event, RequestFinished, RetryScheduled
+from cmsapi import Event, RateLimits, RequestFinished, RetryScheduled
 from cmsapi.messages import Response
 from tests.support.children import run
 from tests.unit.transport.scripted import Scripted, refusal
@@ -50,6 +50,16 @@ async def test_the_log_has_no_key(caplog: pytest.LogCaptureFixture) -> None:
             await client.keywords.get("k")
     assert "503" in caplog.text
     assert "sk_scripted" not in caplog.text
+
+
+@pytest.mark.looptime
+async def test_long_waits_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    """A program without any logging is told when its requests wait for the hour."""
+    service = Scripted(OK)
+    async with service.client(limits=RateLimits(per_hour=1)) as client:
+        await client.keywords.get("k")
+        await client.keywords.get("k")
+    assert any(record.levelno == logging.WARNING and "wait" in record.message for record in caplog.records)
 
 
 @pytest.mark.parametrize(("level", "lines"), [("info", 0), ("debug", 1), ("nonsense", 0)])
