@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from attrs import frozen
 
-from cmsapi.errors import CMSError, JobFailedError, LaunchUnknownError
+from cmsapi.errors import ArgumentError, CMSError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.fan_out import FanOut, Run, check_options, each, seconds_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
@@ -170,6 +170,8 @@ class _BatchRun(Run[I, R]):
         poller = self._poller
         await poller.open(self.recovery.pipeline)
         items = [item async for item in each(self._items)]
+        if self._key is str and not all(isinstance(item, str | int) for item in items):
+            raise ArgumentError("key", "must name the items, for their texts may change from run to run")
         names = [check_text("key", self._key(item)) for item in items]
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:

@@ -143,9 +143,8 @@ class Job(Generic[T]):
 
     def detach(self) -> None:
         """End all waits for the job in this program. The job goes on at the service."""
-        self._tracked.interrupt(
-            JobDetachedError(f"{self._tracked} was detached; it goes on at the service", token=self.token)
-        )
+        problem = f"{self._tracked} was detached; it goes on at the service"
+        self._tracked.interrupt(JobDetachedError(problem, token=self.token))
 
 
 class Wait:
@@ -167,9 +166,7 @@ class Wait:
 
     def _expire(self) -> None:
         if not self.ended.done():
-            problem = (
-                f"{self._tracked} still runs after {self._seconds:g} s; it goes on, and waiting again costs no credit"
-            )
+            problem = f"{self._tracked} still runs after {self._seconds:g} s; to wait again costs no credit"
             self.ended.set_exception(JobWaitTimeoutError(problem, token=self._tracked.token))
 
     def close(self) -> None:

@@ -234,22 +234,13 @@ def _is_new(document: Any, launch: LaunchContext) -> bool:
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
     """Return the kinds by name, with further words of the service."""
-    paid, search, idea = CreditType.ANALYSIS, ContentIdeaSearch, CreditType.CONTENT_IDEA_SEARCH
-    document, writing = KnowledgeDocument, CreditType.AI_WRITING
+    paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
+    search, doc, alone = ContentIdeaSearch, KnowledgeDocument, False
     kinds = (
         AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, paid),
         AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, paid),
-        SearchKind(
-            JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea, joins=False
-        ),
+        SearchKind(JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea, alone),
         GenerationKind(JobKind.GENERATION, "generate_content", "get_generation", Generation, Generation, writing),
-        Kind(
-            JobKind.KNOWLEDGE_DOCUMENT,
-            "create_knowledge_document",
-            "get_knowledge_document",
-            document,
-            document,
-            joins=False,
-        ),
+        Kind(JobKind.KNOWLEDGE_DOCUMENT, "create_knowledge_document", "get_knowledge_document", doc, doc, None, alone),
     )
     return {kind.name: evolve(kind, words=words or {}) for kind in kinds}

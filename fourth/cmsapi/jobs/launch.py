@@ -56,7 +56,7 @@ from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.tracked import Token, Tracked
 from cmsapi.limits.limiter import Priority
-from cmsapi.observe.events import RetryScheduled
+from cmsapi.observe.events import RetryScheduled, logger
 from cmsapi.state.store import Row
 from cmsapi.transport.answers import error_of
 from cmsapi.transport.pipeline import Pipeline, read
@@ -126,10 +126,11 @@ class Launcher:
         poller = poller_of(self.pipeline.account(), self.recovery.polling)
         wanted = Launch(self, poller, known, target, name or target, body, on_review, item)
         launch = poller.pending.setdefault(wanted.key, wanted)
+        if launch.settings != wanted.settings:
+            raise launch.other_settings(None)
+        launch.callers += 1
         if launch is wanted:
             launch.task = asyncio.create_task(launch.run())
-        elif launch.settings != wanted.settings:
-            raise launch.other_settings(None)
         launch.on_review = launch.on_review or wanted.on_review
         job = await self._wait(launch, poller)
         if wanted.place and job.launch and wanted.place not in job.places:
@@ -140,7 +141,6 @@ class Launcher:
         return Job(job, poller)
 
     async def _wait(self, launch: Launch, poller: Poller) -> Tracked:
-        launch.callers += 1
         deadline = asyncio.timeout(self.pipeline.timeouts.deadline)
         try:
             async with deadline:
@@ -245,7 +245,8 @@ class Launch:
         """Join the job that runs for the target, or launch one."""
         try:
             await self._poller.open(self._pipeline)
-            row = await self._find() if self._kind.joins else None
+            store, place = self._poller.store, (self._kind.name, self.target)
+            row = await store.find(*place) if self._kind.joins else None
             while True:
                 if row is None:
                     try:
@@ -257,7 +258,7 @@ class Launch:
                 elif job := await self._recovery.join(row, self.on_review):
                     return job
                 else:
-                    row = await self._find()
+                    row = await store.find(*place)
         except asyncio.CancelledError:
             if self.closed:
                 raise ClientClosedError(f"{self}: the client was closed before it was sent; it cost nothing") from None
@@ -265,9 +266,6 @@ class Launch:
         finally:
             if self._poller.pending.get(self.key) is self:
                 del self._poller.pending[self.key]
-
-    async def _find(self) -> Row | None:
-        return await self._poller.store.find(self._kind.name, self.target)
 
     async def _launch(self) -> Tracked:
         await self._look_before()
@@ -397,6 +395,9 @@ class Launch:
 
     async def _settle(self, failure: CMSError, verdict: _Verdict) -> Tracked:
         if self._kind.leaves_traces and verdict is _Verdict.DOUBT:
+            logger.warning(
+                "%s: it is not known whether the service has accepted it; its document is going to tell", self
+            )
             await asyncio.sleep(self._began + self._deadline - asyncio.get_running_loop().time())
         return await self._recovery.resolve(self._known_row, self._began, failure, self.on_review)
 

@@ -133,12 +133,22 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of the job of a token: of its launch in the state, else by one poll."""
+        """Return the status of the job of a token: of its launch in the state, else by one poll.
+
+        It may be asked for at any rate: polls are `PollPolicy.min_interval` apart, and there are none after the end.
+        """
         known = Token.parse(check_text("token", token))
         row = await (await self._store()).get(known.launch) if known.launch else None
         if row is not None and row.status not in (JobStatus.RUNNING, JobStatus.REVIEW):
             return row.status
-        return await self.attach(token).refresh()
+        poller, polling = self._poller(), self._launcher.recovery.polling
+        tracked = poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline)
+        job: Job[Any] = Job(tracked, poller)
+        if tracked not in poller.asked:
+            poller.asked.append(tracked)
+        elif asyncio.get_running_loop().time() < tracked.polled + polling.min_interval:
+            return job.status
+        return await job.refresh()
 
     async def reviews(self) -> list[GenerationReview]:
         """Return the articles in review that the state knows, one request each; decided ones are left out."""

@@ -8,14 +8,15 @@ after pauses that double, until a poll succeeds.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import math
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
+
+import anyio
 
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
@@ -40,6 +41,7 @@ from cmsapi.observe.events import JobObserved, logger
 from cmsapi.state.store import OPEN, JobStatus, Row, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
+from cmsapi.wire.arguments import MAX_LIMIT
 from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
@@ -66,6 +68,7 @@ class Poller:
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
+        self.asked: deque[Tracked] = deque(maxlen=MAX_LIMIT)  # whose status was asked for, so that they stay known
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
@@ -87,12 +90,12 @@ class Poller:
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
         """Return what is known of the job of a token, the same for all who ask; ``new`` for one just launched."""
         known = self._known.get((kind.name, token.id))
-        running = known is not None and not known.done
-        if known is not None and running and not new and (known.own, known.at) == (token.own, token.at):
+        same = known is not None and not new and (known.own, known.at) == (token.own, token.at)
+        if known is not None and same and (not known.done or (known.at and known.phase is not Phase.REVIEW)):
             known.serve(pipeline)
             return known
         job = Tracked(kind, token.id, (pipeline,), token.name, token.own, token.at, token.launch)
-        if new or not running:  # else the one that is known is of a later launch
+        if new or known is None or known.done:  # else the one that is known is of a later launch
             self._known[kind.name, token.id] = job
         return job
 
@@ -118,7 +121,7 @@ class Poller:
         job.watchers += 1
         if job not in self.schedule.jobs and not job.done:
             self.schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
-            self._look_again()
+            self.changed()
 
     def unwatch(self, job: Tracked) -> None:
         """Poll a job for one wait less."""
@@ -147,17 +150,17 @@ class Poller:
         """Wait until the hour holds the whole life of another job, set it aside in `admitted`, and return it."""
         while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK):
-                    await self._room.wait()
+            with anyio.move_on_after(LOOK):
+                await self._room.wait()
         life = self.life(kind) + MISSES
         self.admitted += life
         return life
 
     def changed(self) -> None:
         """Have the schedule, and launches that wait, look at the hour again."""
+        self._changed = True
         self._room.set()
-        self._look_again()
+        self._set_timer(asyncio.get_running_loop().time())
 
     def _free_beside_others(self) -> int:
         """Return the requests that are free for launches, besides what open jobs of other processes need."""
@@ -197,12 +200,10 @@ class Poller:
             hour.returning = lambda ahead: int(returning(ahead) * share)
 
     def _start(self, job: Tracked) -> asyncio.Task[BaseException | None]:
-        task = self._polls[job] = asyncio.get_running_loop().create_task(self._poll(job))
+        task = asyncio.get_running_loop().create_task(self._poll(job))
+        if not task.done():  # an eager task may be over
+            self._polls[job] = task
         return task
-
-    def _look_again(self) -> None:
-        self._changed = True
-        self._set_timer(asyncio.get_running_loop().time())
 
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
@@ -260,7 +261,7 @@ class Poller:
             return error
         finally:
             job.polled = asyncio.get_running_loop().time()
-            del self._polls[job]
+            self._polls.pop(job, None)
             if self._quiet_until == math.inf:  # this was the poll that went alone, and it got an answer
                 self._quiet_until = job.polled + self._pause
             self.changed()
@@ -335,6 +336,8 @@ class Poller:
         self.schedule.results[job.kind.name] = max(1.0, (self.schedule.results[job.kind.name] + len(pages)) / 2)
         ideas = tuple(idea for page in pages for idea in page)
         announced = max(search.nb_content_ideas or 0, *(page.total or 0 for page in pages))
+        if len(ideas) < announced:
+            logger.warning("%s announces %d ideas and lists %d; refresh() reads them again", job, announced, len(ideas))
         return ContentIdeas(search=search, ideas=ideas, complete=len(ideas) >= announced)
 
     def _unclear(self, job: Tracked, reason: str, now: float) -> None:
@@ -344,9 +347,7 @@ class Poller:
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
-            problem = (
-                f"{job} has been unclear for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
-            )
+            problem = f"{job} is unclear, for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
             job.interrupt(UnclearJobError(problem, reason=reason, token=job.token))
 
     def _failed(self, job: Tracked, error: CMSError) -> None:

@@ -45,14 +45,11 @@ class Token:
         """Return the token that a text stands for; refuse what is none."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            kind, id, name, own, before, at, launch = fields  # noqa: A001  as in its field
-            return cls(JobKind(kind), id, name, own, before, datetime.fromisoformat(at) if at else None, launch)
-        except (ValueError, TypeError):
+            kind, id, name, own, before, at, launch = (None if each is None else str(each) for each in fields)  # noqa: A001  as in its field
+            when = datetime.fromisoformat(at).astimezone() if at else None
+            return cls(JobKind(str(kind)), str(id), str(name), own, before, when, launch)
+        except (ValueError, TypeError, RecursionError, OverflowError):
             raise ArgumentError("token", f"must be the token of a job, got {text!r:.80}") from None
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @define(eq=False)
@@ -68,8 +65,8 @@ class Tracked:
     launch: str | None = None  # its launch in the state; None for a job that is only watched
     places: tuple[tuple[str, str], ...] = ()  # batches and items that the state knows
     on_review: OnReview | None = None
-    launched: float = field(factory=_now)  # or first watched
-    polled: float = field(factory=_now)  # end of the latest poll
+    launched: float = field(factory=lambda: asyncio.get_running_loop().time())  # or first watched
+    polled: float = field(factory=lambda: asyncio.get_running_loop().time())  # end of the latest poll
     seen: float = 0.0  # age at which it was last seen running
     moved: bool = False  # whether a poll has shown it at work
     phase: Phase = Phase.RUNNING  # what the newest clear poll has shown

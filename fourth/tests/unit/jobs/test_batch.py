@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from cmsapi import Client, Keyword, PollPolicy, RateLimits
-from cmsapi.errors import JobFailedError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.errors import ArgumentError, JobFailedError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.sandbox import Fault, Limits, Sandbox
@@ -297,3 +297,16 @@ async def test_an_error_of_a_decision_in_a_rerun_is_raised(client: Client, sandb
 
     with pytest.raises(NameError):
         await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1], on_review=decide)
+
+
+@virtual
+async def test_items_that_may_change_need_a_key(client: Client, sandbox: Sandbox) -> None:
+    """A model as an item is refused without ``key=``: its text would name another item in the next run."""
+    keyword = await client.keywords.get(sandbox.keyword_ids[0])
+    with pytest.raises(ArgumentError, match="key"):
+        await client.jobs.batch("b").map(lambda each: client.keywords.analyze(each.id), [keyword])
+    outcomes = await client.jobs.batch("b").map(
+        lambda each: client.keywords.analyze(each.id), [keyword], key=lambda each: each.id
+    )
+    assert outcomes[0].ok
+    assert len(sandbox.ledger.launches) == 1
