@@ -10,8 +10,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 # Imported with the sandbox, not later: it reads its schemas from files, which must not happen inside a loop.
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
+try:
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.exceptions import best_match
+except ModuleNotFoundError as error:
+    error.add_note("The sandbox needs an extra: pip install 'cmsapi[sandbox]'")
+    raise
 
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.routes import Operation, Parameter
