@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 
-from dbos import DBOS, DBOSClient
+from dbos import DBOS, DBOSClient, WorkflowHandle
 
 from cmsapi import Client, CMSError, JobError
 
@@ -71,7 +71,7 @@ async def work() -> None:
 def analyze_all(name: str, keyword_ids: list[str]) -> None:
     """Put a workflow for each keyword into the queue, and print what comes of them."""
     queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"])
-    handles = {
+    handles: dict[str, WorkflowHandle[str]] = {
         keyword_id: queue.enqueue(
             {
                 "workflow_name": "analysis",

@@ -54,8 +54,8 @@ async def problem(request: Request, error: CMSError) -> JSONResponse:
         return JSONResponse({"error": "The limits of the service are used up."}, 503, headers)
     if isinstance(error, ArgumentError):
         return JSONResponse({"error": str(error)}, 422)
-    passed_on = isinstance(error, APIError) and error.status in (404, 409)
-    return JSONResponse({"error": str(error)}, error.status if passed_on else 502)
+    passed_on = error.status if isinstance(error, APIError) and error.status in (404, 409) else 502
+    return JSONResponse({"error": str(error)}, passed_on)
 
 
 def events(source: AsyncIterator[dict[str, Any]]) -> StreamingResponse:
@@ -77,16 +77,16 @@ async def analyze(keyword_id: str) -> dict[str, str]:
 
 @app.get("/analyses/{token}")
 async def follow_analysis(token: str) -> StreamingResponse:
-    """Stream what polls show of an analysis, and its result; visitors of one job share its polls."""
+    """Stream what polls show of an analysis, and last its result or error; visitors of one job share its polls."""
     job = app.state.client.jobs.attach(token, "analysis")
 
     async def source() -> AsyncIterator[dict[str, Any]]:
         try:
             async for seen in job.events():
                 yield {"phase": seen.phase, "age": round(seen.age)}
-            yield {"phase": "succeeded", "result": to_dict(await job)}
+            yield {"result": to_dict(await job)}
         except CMSError as error:
-            yield {"phase": "failed", "error": str(error)}
+            yield {"error": str(error)}
 
     return events(source())
 

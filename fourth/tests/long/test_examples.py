@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,7 @@ class Visitor:
         async with self._session.post(path, json=body) as answer:
             return answer.status, await answer.json(), answer.headers
 
-    async def events(self, path: str) -> AsyncIterator[dict[str, Any]]:
+    async def events(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
         """Read server-sent events, and hang up at the end."""
         async with self._session.get(path) as answer:
             async for line in answer.content:
@@ -257,7 +257,7 @@ async def test_notebook(place: Place, tmp_path: Path, monkeypatch: pytest.Monkey
     for name, value in place.environment.items():
         monkeypatch.setenv(name, value)
     for _ in range(2):
-        notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+        notebook: Any = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
         client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
         await client.async_execute()
         assert "10 of 10" in str(notebook.cells)
