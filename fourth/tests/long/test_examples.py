@@ -84,11 +84,6 @@ class Place:
         return [target for target, count in launches.items() if count > 1]
 
 
-@pytest.fixture(autouse=True)
-def blocking_calls() -> None:
-    """Look for no blocking calls: cmsapi runs in other processes."""
-
-
 @pytest.fixture
 async def place(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     """Serve a sandbox, whose jobs take a second unless the test says otherwise."""

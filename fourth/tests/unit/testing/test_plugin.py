@@ -15,11 +15,6 @@ def ini(mode: str) -> str:
     return LOOPS + mode
 
 
-@pytest.fixture(autouse=True)
-def blocking_calls() -> None:
-    """Look for no blocking calls: the runs are programs of their own."""
-
-
 @pytest.mark.parametrize("mode", ["strict", "auto"])
 @pytest.mark.parametrize("scope", ["function", "class", "module", "session"])
 def test_the_client_works_in_each_scope_of_loop(pytester: pytest.Pytester, scope: str, mode: str) -> None:
