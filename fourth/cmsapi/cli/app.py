@@ -26,7 +26,7 @@ CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG
 EXIT_CODES = """Exit codes: 0 done; 1 an item or the service failed; 2 wrong usage, nothing was sent; 129, 130, 143
 stopped by SIGHUP, Ctrl-C, SIGTERM."""
 
-app = App(
+app: App = App(
     name="cmsapi",
     help=HELP,
     help_epilogue=EXIT_CODES,
@@ -34,8 +34,9 @@ app = App(
     default_parameter=Parameter(show_default=lambda value: value or None, negative=""),
     suppress_keyboard_interrupt=False,
 )
-for part in (lists.app, launches.app, sandbox.app):
-    app.update(part)
+app.update(lists.app)
+app.update(launches.app)
+app.update(sandbox.app)
 app.command(contents.app)
 app.command(jobs.app)
 

@@ -12,7 +12,6 @@ from cyclopts import Parameter
 
 from cmsapi.client import Client
 from cmsapi.errors import ConfigError
-from cmsapi.observe.events import Event, RateLimitPaused
 
 _SQLITE = "sqlite:///"
 
@@ -63,12 +62,7 @@ def connect(options: Options, state: str | None = None) -> Client:
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
             raise ConfigError(f"{name} is not set: export CMSAPI_API_KEY=sk_… CMSAPI_BASE_URL=https://…\n{advice}")
-    return Client(state=state or options.state, trust_env=True, hooks=[_show_pause])
-
-
-def _show_pause(event: Event) -> None:
-    if isinstance(event, RateLimitPaused):
-        note(str(event))
+    return Client(state=state or options.state, trust_env=True)
 
 
 def state_of(options: Options, *, create: bool) -> str:

@@ -16,7 +16,7 @@ from cmsapi.cli.lists import add_list
 from cmsapi.cli.output import columns, print_model
 from cmsapi.errors import ConfigError
 
-app = App(name="contents", help="List, show, create, update, publish and delete contents.")
+app: App = App(name="contents", help="List, show, create, update, publish and delete contents.")
 _ROW = "id title status=content_status.label score=content_score words=words_count updated=updated_at"
 _DETAILS = columns(
     f"{_ROW} type folder=folder.name page=page.url assigned_to=assigned_to.email due=due_date published=published_at"

@@ -14,7 +14,7 @@ from cmsapi.cli.outcomes import ANY, Stop, show
 from cmsapi.cli.output import Writer, attribute, columns
 from cmsapi.errors import ConfigError
 
-app = App(name="jobs", help="See and go on with what was launched; no credit.")
+app: App = App(name="jobs", help="See and go on with what was launched; no credit.")
 
 
 @app.command

@@ -24,7 +24,7 @@ from cmsapi.cli.inputs import read_items
 from cmsapi.cli.outcomes import WORK, Stop, show, status_of
 from cmsapi.errors import ConfigError
 
-app = App()
+app: App = App()
 Begin: TypeAlias = Callable[[Client, str], Awaitable[Job[Any]]]
 Decision: TypeAlias = Literal["confirm", "cancel", "ask"]
 

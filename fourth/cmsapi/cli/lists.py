@@ -12,7 +12,7 @@ from cmsapi.cli.inputs import read_items
 from cmsapi.cli.output import Writer, attribute, columns, print_model
 from cmsapi.jobs.fan_out import each
 
-app = App()
+app: App = App()
 Limit: TypeAlias = Annotated[
     int | None,
     Parameter(help="Rows at most; without it all, a request for each hundred.", validator=validators.Number(gte=1)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 
 from cyclopts import App
 from rich.console import Console
@@ -13,7 +14,7 @@ from cmsapi.cli.connect import note
 from cmsapi.cli.outcomes import progress_bar
 from cmsapi.sandbox import Fault, Faults, Limits, Lognormal, Sandbox
 
-app = App()
+app: App = App()
 _NEXT = """
 Next, the same with a service that stays. In a second terminal:
   cmsapi sandbox --keywords 300 --seconds 20
@@ -28,7 +29,7 @@ Stop the last one with Ctrl-C and run it again: it goes on and pays nothing twic
 async def serve(
     *,
     port: int = 8000,
-    seed: int = 0,
+    seed: int | None = None,
     keywords: int = 20,
     contents: int = 5,
     seconds: float | None = None,
@@ -40,7 +41,7 @@ async def serve(
 
     Args:
         port: Port; 0 takes a free one.
-        seed: Seed of identifiers, keys, durations and faults.
+        seed: Seed of identifiers, key and durations; without it each start is another service.
         keywords: Number of keywords that were never analyzed.
         contents: Number of contents.
         seconds: Duration of every job; without it durations are drawn.
@@ -49,6 +50,7 @@ async def serve(
         per_hour: Requests of a key in any hour.
     """
     limits, faults = Limits(per_second, per_hour), Faults(latency=latency)
+    seed = secrets.randbits(32) if seed is None else seed
     box = Sandbox(seed=seed, keywords=keywords, contents=contents, limits=limits, durations=seconds, faults=faults)
     try:
         async with box.serve(port) as base_url:

@@ -13,6 +13,7 @@ import math
 import zlib
 from collections import Counter, deque
 from collections.abc import Mapping
+from contextvars import Context
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -208,7 +209,7 @@ class Poller:
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at)
+        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at, context=Context())  # polls are for all
 
     def _tick(self, at: float) -> None:
         try:

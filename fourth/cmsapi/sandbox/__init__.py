@@ -13,7 +13,7 @@ from cmsapi.sandbox.durations import Fixed, Lognormal, Mixture
 from cmsapi.sandbox.faults import Fault, Faults
 from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger, LoggedRequest
 from cmsapi.sandbox.limits import Limits
-from cmsapi.sandbox.sandbox import Sandbox, serve_forever
+from cmsapi.sandbox.sandbox import Sandbox
 from cmsapi.sandbox.store import Choices
 
 __all__ = [
@@ -28,5 +28,4 @@ __all__ = [
     "Lognormal",
     "Mixture",
     "Sandbox",
-    "serve_forever",
 ]

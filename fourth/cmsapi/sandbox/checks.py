@@ -13,9 +13,8 @@ from urllib.parse import parse_qs
 try:
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.exceptions import best_match
-except ModuleNotFoundError as error:
-    error.add_note("The sandbox needs an extra: pip install 'cmsapi[sandbox]'")
-    raise
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("the sandbox needs an extra: pip install 'cmsapi[sandbox]'") from None
 
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.routes import Operation, Parameter

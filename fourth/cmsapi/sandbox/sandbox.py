@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -191,16 +191,3 @@ class Sandbox:
                 yield base_url
             finally:
                 self.base_url = IN_PROCESS_URL
-
-
-async def serve_forever(sandbox: Sandbox, port: int, write: Callable[[str], object]) -> None:
-    """Serve a sandbox until cancelled, and write its address and keys.
-
-    Args:
-        sandbox: The sandbox.
-        port: Port; 0 takes a free one.
-        write: Writes a text to the terminal.
-    """
-    async with sandbox.serve(port) as base_url:
-        write(f"CMSAPI_BASE_URL={base_url}\nCMSAPI_API_KEY={sandbox.api_key}\n# member's key: {sandbox.member_key}\n")
-        await asyncio.Event().wait()

@@ -24,7 +24,7 @@ from cmsapi.models.base import Model, OpenEnum
 from cmsapi.wire.arguments import timestamp
 
 _DECODER = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
-_GUESSED = (BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage)
+_GUESSED = frozenset({BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage})
 """Models of which the specification shows no fields. An optional value that does not fit goes into ``extra``."""
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -81,19 +80,3 @@ async def test_virtual_time_holds_on_a_socket(sandbox: Sandbox, ask: Ask) -> Non
     await ask("POST", f"{path}/analyze", **PLAIN)
     await asyncio.sleep(3600)
     assert (await ask("GET", path))[1]["analysisStatus"] == "success"
-
-
-@pytest.mark.slow
-async def test_the_command_serves() -> None:
-    """``python -m cmsapi.sandbox`` prints an address and a key that work."""
-    command = [sys.executable, "-m", "cmsapi.sandbox", "--port=0", "--seed=3", "--keywords=1", "--seconds=0"]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        base_url, key = [(await process.stdout.readline()).decode().strip().partition("=")[2] for _ in range(2)]
-        headers = {"Authorization": f"Bearer {key}"}
-        async with aiohttp.ClientSession() as session, session.get(f"{base_url}/v1/me", headers=headers) as response:
-            assert response.status == 200
-    finally:
-        process.kill()
-        await process.wait()
