@@ -1,1 +1,1 @@
-"""Benchmarks: figures next to the bars they have to meet, with the alternatives in the same run."""
+"""Measurements beside peers in the same run: ``python -m benchmarks.overhead``, ``decode``. Nothing is a test."""

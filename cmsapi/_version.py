@@ -1,3 +1,5 @@
-"""The version, in one place."""
+"""The version of the package, which the build reads."""
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+__version__ = "0.4.0.dev0"

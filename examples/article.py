@@ -1,61 +1,71 @@
-"""Generate an article on a draft, let a function decide on it, and show what may be published.
+"""Generate an article on a draft, and decide on it: confirm puts it into the draft, cancel discards it.
 
-Runs on a sandbox of its own, in some seconds:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
+of your account, where **it costs an AI-writing credit**, and confirming **replaces the text of the draft**. Then:
 
-    python examples/article.py
+    python examples/article.py CONTENT_ID
 
-With `--account CONTENT_ID` it works on that draft of the account of CMSAPI_API_KEY and CMSAPI_BASE_URL. That **spends
-AI-writing credits and changes the draft**; it asks first. On the sandbox its last line is:
-
-    confirmed: version 2, ready to publish
+Without an identifier it lists drafts. The keyword of the draft must have been analyzed. The sandbox takes two to four
+minutes. If you stop it, the article waits in review: run it again, and it asks for the decision. The state is the file
+articles.db, or what CMSAPI_STATE names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Literal
 
-import cmsapi
-from cmsapi.sandbox import Fixed, Sandbox
+from cmsapi import Client, CMSError, GenerationReview, GenerationSettings
 
-SETTINGS = cmsapi.GenerationSettings(fact_checking_enabled=True, custom_instructions="No superlatives.")
+STATE = os.environ.get("CMSAPI_STATE", "sqlite:///articles.db")
+SETTINGS = GenerationSettings(fact_checking_enabled=True, custom_instructions="Short sentences. No superlatives.")
 
 
-async def write(client: cmsapi.Client, content_id: str, ask: bool) -> None:
-    """Generate, decide, show."""
-    draft = await client.contents.get(content_id)
-    print(f"{draft.title}: version {draft.version}, score {draft.content_score}")
-    if ask and await asyncio.to_thread(input, "Spend AI-writing credits and change this draft? [y/N] ") != "y":
-        return
+async def drafts(client: Client) -> None:
+    """List drafts that a generation could begin with."""
+    async for workspace in client.workspaces.list():
+        async for content in client.contents.list(workspace.id):
+            if content.type == "DRAFT":
+                print(content.id, content.title, f"({content.words_count} words)")
 
-    async def decide(review: cmsapi.GenerationReview) -> Literal["confirm", "leave"]:
-        """Confirm only if the draft has not changed meanwhile."""
+
+async def write(client: Client, content_id: str) -> None:
+    """Generate, or find the article that waits; decide; show."""
+    before = await client.contents.get(content_id)
+    print(f"{before.title}: version {before.version}, score {before.content_score}")
+
+    async def decide(review: GenerationReview) -> Literal["confirm", "cancel"]:
+        """Confirm unless a colleague has changed the draft meanwhile, whose work would be lost."""
         now = await client.contents.get(review.content_id)
-        return "confirm" if now.version == draft.version else "leave"
+        return "confirm" if now.version == before.version else "cancel"
 
-    try:
-        job = await client.contents.generate(content_id, SETTINGS, on_review=decide)
-    except cmsapi.LaunchUnknownError as error:
-        sys.exit(f"Look before you try again: {error}")
-    print(f"launched; to find it again after a restart: {job.token[:24]}…")
-    review = await job
-    if review.content is None:
-        sys.exit(f"not confirmed ({review.decision}); decide on it in the application")
-    article = review.content
-    print((article.html_sanitized or "")[:200], "…")
-    print(f"confirmed: version {article.version}, ready to publish")
-
-
-async def main() -> None:
-    """Use the account of the environment where asked to, else a sandbox."""
-    if "--account" in sys.argv:
-        async with cmsapi.Client() as client:
-            await write(client, sys.argv[-1], ask=True)
+    waiting = [review for review in await client.jobs.reviews() if review.content_id == content_id]
+    if waiting:
+        review = waiting[0]
+        await review.ask(decide)
     else:
-        async with Sandbox(durations=Fixed(8)) as box, cmsapi.Client(box.api_key, base_url=box.base_url) as client:
-            await write(client, box.content_ids[0], ask=False)
+        job = await client.contents.generate(content_id, SETTINGS, on_review=decide)
+        print("The article is being written …", flush=True)
+        review = await job
+    if review.content is None:
+        sys.exit(f"not applied: {review.decision}")
+    after = review.content
+    print(
+        f"applied: version {after.version}, score {after.content_score}, {after.words_count} words, ready to publish:"
+    )
+    print((after.html_sanitized or "")[:300], "…")  # never `html`, which has the editor's marks
+
+
+async def main(content_ids: list[str]) -> None:
+    """Do what the arguments say."""
+    async with Client(state=STATE) as client:
+        try:
+            await (write(client, content_ids[0]) if content_ids else drafts(client))
+        except CMSError as error:
+            sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(sys.argv[1:]))

@@ -1,69 +1,67 @@
-"""Analyse keywords in a synchronous task of Celery, on any number of workers, each of which may die at any moment.
+"""Analyze keywords in a task of Celery, on any number of workers, each of which may be killed at any moment.
+
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
+of your account, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
+CELERY_RESULT_BACKEND (redis://…), and workers CMSAPI_STATE, which they share (redis://… or postgresql://…; on one host
+sqlite:////var/lib/app/launches.db). Then, in two terminals:
 
     PYTHONPATH=examples celery -A celery_task worker --concurrency 4
-    PYTHONPATH=examples python examples/celery_task.py OCCASION KEYWORD_ID…
+    python examples/celery_task.py keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-The first line is a worker: start as many as you like. The second one puts a task into the queue, which **spends one
-credit for each keyword**, and prints what comes of them; for the same occasion again it pays for nothing twice.
-
-Both need REDIS (`redis://host:6379/0`), which holds the queue and what cmsapi keeps; a worker also CMSAPI_API_KEY and
-CMSAPI_BASE_URL.
+The same name again goes on where it ended, and pays nothing twice.
 """
 
 from __future__ import annotations
 
-import functools
-import os
+import asyncio
 import sys
 from typing import Any
 
-from celery import Celery, Task
+from celery import Celery
 
-import cmsapi.blocking
+from cmsapi import Client, CMSError, StateError, TransportError
 
-REDIS = os.environ.get("REDIS", "redis://127.0.0.1:6379/0")
-SETTINGS: dict[str, Any] = {}  # of the client, such as `polling`
-app = Celery("analyses", broker=REDIS, backend=REDIS)
+app = Celery("analyses")
 app.conf.update(
-    # A task is delivered again when its process has died.
+    # A task whose process died is delivered again; the batch makes that safe.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
-    # Redis delivers a task again after this many seconds, whether or not it still runs.
+    # Redis delivers a task again after so many seconds, also one that still runs: longer than your longest task.
     broker_transport_options={"visibility_timeout": 6 * 3600},
 )
 
 
-@functools.cache
-def client() -> cmsapi.blocking.Client:
-    """Make the client of this process, with its first task."""
-    return cmsapi.blocking.Client(state=REDIS, **SETTINGS)
+class UnfinishedError(Exception):
+    """Raised when items of a batch have no end yet."""
 
 
-@app.task(
-    bind=True,
-    name="analyse",
-    autoretry_for=(cmsapi.TransportError, cmsapi.StateError),
-    retry_backoff=10,
-    max_retries=10,
-)
-def analyse(task: Task, keyword_ids: list[str]) -> dict[str, str]:
-    """Bring some keywords through; run again after a crash, launch only those that are missing."""
-    with client().jobs.batch(str(task.request.id)) as batch:
-        found = {
-            outcome.item: str(outcome.error or outcome.result().analysis_status)
-            for outcome in batch.map(client().keywords.analyze, keyword_ids)
-        }
+@app.task(name="analyze", autoretry_for=(TransportError, StateError, UnfinishedError), retry_backoff=10, max_retries=20)
+def analyze(name: str, keyword_ids: list[str]) -> dict[str, str]:
+    """Bring keywords to their outcomes. A task has an event loop, and so a client, of its own."""
+    return asyncio.run(run(name, keyword_ids))
+
+
+async def run(name: str, keyword_ids: list[str]) -> dict[str, str]:
+    """Run the batch, or go on with it, and return what came of each keyword."""
+    async with Client() as client, client.jobs.batch(name) as batch:
+        outcomes = await batch.map(client.keywords.analyze, keyword_ids)
         if batch.unfinished:
-            raise task.retry(countdown=60)
-    return found
+            raise UnfinishedError(*batch.unfinished)
+    return {outcome.item: described(outcome) for outcome in outcomes}
 
 
-def analyse_all(occasion: str, keyword_ids: list[str]) -> None:
-    """Put a task into the queue and wait for it; its identifier is the name of the batch."""
-    for keyword_id, state in analyse.apply_async((keyword_ids,), task_id=occasion).get().items():
-        print(keyword_id, state, flush=True)
+def described(outcome: Any) -> str:
+    """Return the end of an item as a text, which every serializer of results can carry."""
+    return str(outcome.value.analysis_status) if outcome.ok else f"{type(outcome.error).__name__}: {outcome.error}"
 
 
 if __name__ == "__main__":
-    analyse_all(sys.argv[1], sys.argv[2:])
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    try:
+        found = analyze.delay(sys.argv[1], sys.argv[2:]).get()
+    except CMSError as error:
+        sys.exit(str(error))
+    for keyword_id, end in found.items():
+        print(keyword_id, end)

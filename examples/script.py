@@ -1,51 +1,43 @@
-"""Analyse all keywords of a workspace that have no analysis yet, in a script without an event loop.
+"""Analyze keywords that were never analyzed, as many as you allow.
 
-Runs on a sandbox of its own, in about half a minute:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
+of your account, where **each keyword costs one analysis credit**. Then:
 
-    python examples/script.py
+    python examples/script.py 20
 
-With `--account` it uses CMSAPI_API_KEY and CMSAPI_BASE_URL instead, and **spends one credit for each keyword**; it asks
-first. What it launches is written to analyses.db, so that a script which was killed is started again and pays for
-nothing twice. On the sandbox its last line is:
-
-    20 analysed, 0 failed; 20 credits spent
+The number is the bound on credits. The sandbox takes a minute or two. A script that may be killed: see batch.py.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
-import cmsapi.blocking
-from cmsapi.sandbox import Fixed, Sandbox
+from cmsapi import Client
 
 
-def analyse(client: cmsapi.blocking.Client, ask: bool) -> None:
-    """Analyse what is new in the first workspace."""
-    workspace = client.workspaces.list().first_page()[0]
-    keywords = client.keywords.list(workspace_id=workspace.id)
-    names = {keyword.id: keyword.keyword for keyword in keywords if keyword.analysis_status is None}
-    before = client.me().organization.credits.analysis
-    print(f"{workspace.name}: {len(names)} new keywords, {before} credits")
-    if ask and input("Spend one credit for each? [y/N] ") != "y":
-        return
-    failed = 0
-    with client.jobs.batch("first analysis") as batch:
-        for outcome in batch.map(client.keywords.analyze, names):
-            if outcome.error is None:
-                print(f"  {names[outcome.item]}: {outcome.value.analysis_status}")
-            else:
-                failed += 1
-                print(f"  {names[outcome.item]}: {outcome.error}")
-        print(batch.progress)
-    after = client.me().organization.credits.analysis
-    print(f"{len(names) - failed} analysed, {failed} failed; {before - after} credits spent")
+async def main(max_credits: int) -> None:
+    """Analyze the new keywords of all workspaces."""
+    async with Client() as client:
+        new = {
+            keyword.id: keyword.keyword
+            async for workspace in client.workspaces.list()
+            async for page in client.pages.list(workspace.id)
+            async for keyword in client.keywords.list(page.id)
+            if keyword.analysis_status is None
+        }
+        chosen = list(new)[:max_credits]
+        if not chosen:
+            sys.exit("There is nothing to analyze.")
+        plan = await client.jobs.plan("analysis", len(chosen))
+        print(f"{len(new)} new keywords; {len(chosen)} of them cost {plan.credits} of {plan.credits_left} credits")
+        fan_out = client.jobs.map(client.keywords.analyze, chosen, max_credits=max_credits)
+        async for outcome in fan_out:
+            print(f"  {new[outcome.item]}: {outcome.value.analysis_status if outcome.ok else outcome.error}")
+        print(fan_out.progress)
 
 
 if __name__ == "__main__":
-    if "--account" in sys.argv:
-        with cmsapi.blocking.Client(state="sqlite:///analyses.db") as client:
-            analyse(client, ask=True)
-    else:
-        box = Sandbox(durations=Fixed(8))
-        with cmsapi.blocking.Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
-            analyse(client, ask=False)
+    if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
+        sys.exit(__doc__)
+    asyncio.run(main(int(sys.argv[1])))

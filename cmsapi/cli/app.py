@@ -1,60 +1,82 @@
-"""All commands, by name."""
+"""The command ``cmsapi``: its parts, its exit codes, and how errors are shown."""
 
 from __future__ import annotations
 
-from cmsapi._version import __version__
-from cmsapi.cli.commands.analyze import analyze
-from cmsapi.cli.commands.contents import contents
-from cmsapi.cli.commands.credits import credits  # noqa: A004  the name of the command
-from cmsapi.cli.commands.demo import demo
-from cmsapi.cli.commands.doctor import doctor
-from cmsapi.cli.commands.folders import folders
-from cmsapi.cli.commands.generate import generate
-from cmsapi.cli.commands.ideas import ideas
-from cmsapi.cli.commands.jobs import jobs
-from cmsapi.cli.commands.keywords import keywords
-from cmsapi.cli.commands.lists import brand_voices, knowledge_documents, users, workspaces
-from cmsapi.cli.commands.mcp import mcp
-from cmsapi.cli.commands.me import me
-from cmsapi.cli.commands.pages import pages
-from cmsapi.cli.commands.prompts import prompts
-from cmsapi.cli.commands.sandbox import sandbox
-from cmsapi.cli.commands.schema import schema
-from cmsapi.cli.commands.top import top
-from cmsapi.cli.terminal.bash_words import CompletedApp
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
 
-app: CompletedApp = CompletedApp(
+try:
+    from cyclopts import App, CycloptsError, Parameter
+except ModuleNotFoundError:  # the package without its extra
+    raise SystemExit("cmsapi: the command needs more packages: pip install 'cmsapi[cli]'") from None
+
+from cmsapi import __version__
+from cmsapi.cli import contents, jobs, launches, lists, sandbox
+from cmsapi.cli.connect import DEFAULTS, Options, connect, note, text_of
+from cmsapi.cli.inputs import STDIN
+from cmsapi.cli.output import Writer, columns
+from cmsapi.errors import ArgumentError, CMSError, ConfigError
+
+HELP = """Content Marketing Service on the command line.
+
+Results go to standard output, all else to standard error. The key and the address of the service come from
+CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG=info shows what is going on."""
+EXIT_CODES = """Exit codes: 0 done; 1 an item or the service failed; 2 wrong usage, nothing was sent; 129, 130, 143
+stopped by SIGHUP, Ctrl-C, SIGTERM."""
+
+app: App = App(
     name="cmsapi",
-    help="Work with the Content Marketing Service, or with its sandbox.",
-    help_epilogue="The key comes from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. --allow-http or "
-    "CMSAPI_ALLOW_HTTP=1 lets the key travel over plain http:// to another machine. -v shows requests, retries, waits, "
-    "polls and launches on standard error, -vv all events, as CMSAPI_LOG=info and CMSAPI_LOG=debug do. "
-    "Exit codes: 0 done, 1 refused or no result, 2 wrong usage, 3 some items without a result, 4 no credits left, "
-    "5 sent but outcome unknown, 130 interrupted.",
+    help=HELP,
+    help_epilogue=EXIT_CODES,
     version=__version__,
+    default_parameter=Parameter(show_default=lambda value: value or None, negative=""),
+    suppress_keyboard_interrupt=False,
 )
-for _command in (
-    me,
-    credits,
-    users,
-    workspaces,
-    folders,
-    pages,
-    keywords,
-    prompts,
-    brand_voices,
-    knowledge_documents,
-    contents,
-    analyze,
-    ideas,
-    generate,
-    jobs,
-    top,
-    doctor,
-    schema,
-    sandbox,
-    mcp,
-    demo,
-):
-    app.command(_command)
-app.register_install_completion_command(help="Install completion for this shell.")
+app.update(lists.app)
+app.update(launches.app)
+app.update(sandbox.app)
+app.command(contents.app)
+app.command(jobs.app)
+
+
+@app.command
+async def doctor(*, options: Options = DEFAULTS) -> int:
+    """Examine key, permissions, balances, limits, clock and routes; four requests, no credit."""
+    async with connect(options) as client:
+        diagnosis = await client.doctor()
+    writer = Writer(options, columns("level subject text"), live=True)
+    for finding in diagnosis.findings:
+        writer.write({"level": finding.level, "subject": finding.subject, "text": finding.text})
+    return 0 if diagnosis.ok else 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    _prepare_streams()
+    given = sys.argv[1:] if arguments is None else arguments
+    tokens = [STDIN if argument == "-" else argument for argument in given]
+    try:
+        code = app(tokens, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError:  # which has been shown
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush has where to go
+        return 0
+    except (CMSError, OSError) as error:
+        note(f"cmsapi: {text_of(error)}")
+        return 2 if isinstance(error, ConfigError | ArgumentError) else 1
+    except KeyboardInterrupt:
+        return 130
+    return int(code or 0)
+
+
+def _prepare_streams() -> None:
+    """Have streams that are there and take any text."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed when the program ends
+    sys.stderr = sys.stderr or sys.stdout
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")

@@ -1,24 +1,26 @@
-"""Brand voices: editorial identities for AI generation (specification 2.8 and 4.8)."""
+"""Brand voices (specification 2.8, 4.8)."""
 
 from __future__ import annotations
 
-from cmsapi.api.models.brand_voice import BrandVoice
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from cmsapi.models import BrandVoice
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT
+from cmsapi.wire.paging import Paginator
 
 
 class BrandVoices(Resource):
-    """Read brand voices."""
+    """Read brand voices. The specification does not show how."""
 
-    def list(
-        self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
-    ) -> Paginator[BrandVoice, Page[BrandVoice]]:
-        """List the brand voices of a workspace; one request a page, no credit."""
-        path = {"workspaceId": workspace_id}
-        return self._caller.paginate(BrandVoice, "list_brand_voices", path, page=page, limit=limit)
+    def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[BrandVoice]:
+        """List the brand voices of a workspace; one request a page, no credit.
+
+        Args:
+            workspace_id: The workspace.
+            page: Number of the first page to read, from 1.
+            limit: Brand voices a page, 1 to 100.
+        """
+        return self._pipeline.list("list_brand_voices", BrandVoice, workspace_id, page=page, limit=limit)
 
     async def get(self, brand_voice_id: str) -> BrandVoice:
-        """Read a brand voice; one request, no credit."""
-        return await self._caller.call(BrandVoice, "get_brand_voice", {"brandVoiceId": brand_voice_id})
+        """Return a brand voice; one request, no credit."""
+        return await self._pipeline.call("get_brand_voice", BrandVoice, brand_voice_id)

@@ -1,54 +1,51 @@
-"""Content-idea searches for a seed keyword (specification 2.6 and 4.6)."""
+"""Searches for content ideas (specification 2.6, 4.6)."""
 
 from __future__ import annotations
 
-from cmsapi.api.arguments import text
-from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.jobs import ContentIdeas, Job, JobKind
-from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.models import ContentIdea, ContentIdeas, ContentIdeaSearch
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT, check_text
+from cmsapi.wire.paging import Paginator
 
 
 class ContentIdeaSearches(Resource):
-    """Search for content ideas, and read searches again."""
+    """Launch and read searches for content ideas."""
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
-        """Launch a search; one request and **one content-ideas-searches credit**.
+        """Launch a search; one request and one content-ideas-searches credit (specification 4.6).
 
-        Two searches for one keyword are separate requests and are never merged. The first launch of a client takes one
-        request more, which reads the balances; so does one that comes after 100 launches or 10 minutes
-        (`LaunchPolicy(baseline=)`).
+        Two searches for one keyword are two searches. The first search of a program reads the balance, too.
 
         Args:
             workspace_id: The workspace.
-            keyword: Seed keyword or topic, at least one character.
+            keyword: Keyword or topic, at least one character.
 
         Returns:
-            The job; `await` it for the search record and its ideas.
+            The job; ``await job`` gives the search with its ideas.
 
         Raises:
-            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            OutOfCreditsError: The service says that no credits are left.
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost; nothing shows whether the search was launched.
             ConflictError: The service refuses for another reason.
         """
-        target = text("keyword", keyword)
-        path, body = {"workspaceId": workspace_id}, {"keyword": target}
-        return await self._open_launcher().launch(
-            LaunchRequest(kind=KINDS[JobKind.IDEA_SEARCH], target=target, path=path, body=body)
-        )
+        body = {"keyword": check_text("keyword", keyword)}
+        return await self._launcher.launch(JobKind.SEARCH, workspace_id, name=keyword, body=body)
 
-    async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:
-        """Read a search record; one request, no credit."""
-        path = {"contentIdeaSearchId": content_idea_search_id}
-        return await self._caller.call(ContentIdeaSearch, "get_content_idea_search", path)
+    async def get(self, search_id: str) -> ContentIdeaSearch:
+        """Return a search with its status; one request, no credit (specification 4.6)."""
+        return await self._pipeline.call("get_content_idea_search", ContentIdeaSearch, search_id)
 
-    def list(
-        self, content_idea_search_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
-    ) -> Paginator[ContentIdea, Page[ContentIdea]]:
-        """Read the ideas of a search that succeeded; one request a page, no credit."""
-        path = {"contentIdeaSearchId": content_idea_search_id}
-        return self._caller.paginate(ContentIdea, "list_content_ideas", path, page=page, limit=limit)
+    def ideas(self, search_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[ContentIdea]:
+        """List the ideas of a search; one request a page, no credit (specification 4.6).
+
+        Args:
+            search_id: A search whose status is ``success``.
+            page: Number of the first page to read, from 1.
+            limit: Ideas a page, 1 to 100.
+
+        Raises:
+            ConflictError: The search has not finished.
+        """
+        return self._pipeline.list("list_content_ideas", ContentIdea, search_id, page=page, limit=limit)

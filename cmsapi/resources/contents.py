@@ -1,307 +1,326 @@
-"""Contents: drafts and articles (specification 2.4, 4.3, 4.4 and 9)."""
+"""Contents: drafts and articles (specification 2.4, 4.3).
+
+Updates are locked optimistically: each content has a ``version``, an update repeats it, and a stale one is refused with
+409 (specification 9, rule 4). `update` does just that. `edit` follows specification 7, retry rule 3: it reads the
+content, applies the change, sends it, and starts again on a conflict. Since a lost answer may hide an accepted update,
+a content that shows the change counts as changed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, Unpack
+from datetime import datetime
+from types import NoneType
+from typing import Any, TypeAlias
 
-from cmsapi.api.arguments import function, in_order, optional_text, text, texts, within, wrong
-from cmsapi.api.models.content import Content, ContentSummary
-from cmsapi.api.models.generation import Generation, GenerationSettings
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.api.wire.converter import to_dict
-from cmsapi.api.wire.jsontext import dumps
-from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
-from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
-from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.drafts import LONGEST_TITLE, ContentChanges, NewContent, holds, wire_fields
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from cmsapi.errors import (
+    ArgumentError,
+    CMSError,
+    ConflictError,
+    EditConflictError,
+    OutcomeUnknownError,
+    ServerError,
+)
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.review import GenerationReview, OnReview
+from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
+from cmsapi.resources.base import Resource, texts
+from cmsapi.wire.arguments import MAX_LIMIT, UNSET, Unset, check_number, check_text, timestamp
+from cmsapi.wire.converter import camel, to_dict
+from cmsapi.wire.paging import Paginator
 
-Change: TypeAlias = Callable[[Content], ContentChanges | Awaitable[ContentChanges]]
+LONGEST_TITLE = 255
+"""Characters of a title, at most (specification 8)."""
+BEST_SCORE = 100
+"""Content score, at most (specification 8)."""
+
+Changes: TypeAlias = Mapping[str, Any]
 
 
 class Contents(Resource):
-    """Read, create, change, publish, delete and generate contents."""
+    """Read, create, change, publish and delete contents."""
 
     def list(
         self,
         workspace_id: str,
         *,
         assigned_to_id: str | None = None,
-        content_status_id: str | Sequence[str] | None = None,
         content_score: int | None = None,
         content_score_min: int | None = None,
         content_score_max: int | None = None,
+        content_status_id: str | Sequence[str] | None = None,
         page: int = 1,
-        limit: int = LARGEST_PAGE,
-    ) -> Paginator[ContentSummary, Page[ContentSummary]]:
-        """List the contents of a workspace in their short form; one request a page, no credit.
+        limit: int = MAX_LIMIT,
+    ) -> Paginator[ContentSummary]:
+        """List the contents of a workspace without their text; one request a page, no credit.
 
-        A filter that is None or left out does not filter.
+        The specification does not show this list; its filters come from a public reference of the interface.
 
         Args:
             workspace_id: The workspace.
-            assigned_to_id: Only those assigned to this user.
-            content_status_id: Only those with this workflow status, or with one of these.
-            content_score: Only those with exactly this score, 0 to 100.
-            content_score_min: Only those with at least this score.
-            content_score_max: Only those with at most this score.
-            page: Number of the page to begin with.
+            assigned_to_id: Only contents of this user.
+            content_score: Only contents with this score, 0 to 100.
+            content_score_min: Only contents with at least this score.
+            content_score_max: Only contents with at most this score.
+            content_status_id: Only contents with this workflow status, or with one of several.
+            page: Number of the first page to read, from 1.
             limit: Contents a page, 1 to 100.
         """
-        query = {
-            "assignedToId": optional_text("assigned_to_id", assigned_to_id),
-            "contentStatusId": _one_or_several("content_status_id", content_status_id),
-            "contentScore": _score("content_score", content_score),
-            "contentScore[gte]": _score("content_score_min", content_score_min),
-            "contentScore[lte]": _score("content_score_max", content_score_max),
+        scores = {
+            "content_score": content_score,
+            "content_score_min": content_score_min,
+            "content_score_max": content_score_max,
         }
-        in_order("content_score_min", content_score_min, content_score_max)
-        path = {"workspaceId": workspace_id}
-        return self._caller.paginate(ContentSummary, "list_contents", path, page=page, limit=limit, query=query)
+        for name, score in scores.items():
+            if score is not None:
+                check_number(name, score, 0, BEST_SCORE)
+        if content_status_id is not None and not content_status_id:
+            raise ArgumentError("content_status_id", "must not be empty; pass None for contents of any status")
+        params = {
+            "assignedToId": assigned_to_id,
+            "contentScore": content_score,
+            "contentScore[gte]": content_score_min,
+            "contentScore[lte]": content_score_max,
+            "contentStatusId": content_status_id,
+        }
+        return self._pipeline.list("list_contents", ContentSummary, workspace_id, params=params, page=page, limit=limit)
 
-    async def create(self, workspace_id: str, title: str, **fields: Unpack[NewContent]) -> Content:
-        """Create a draft; one request, no credit.
+    async def get(self, content_id: str) -> Content:
+        """Return a content with its text; one request, no credit."""
+        return await self._pipeline.call("get_content", Content, content_id)
+
+    async def create(
+        self,
+        workspace_id: str,
+        title: str,
+        *,
+        html: str | None = None,
+        meta_description: str | None = None,
+        page_id: str | None = None,
+        folder_id: str | None = None,
+        assigned_to_id: str | None = None,
+        content_status_id: str | None = None,
+        due_date: datetime | None = None,
+    ) -> Content:
+        """Create a draft; one request, no credit (specification 4.3).
 
         Args:
             workspace_id: The workspace.
             title: Title, 1 to 255 characters.
-            **fields: What else it has, by the names of `NewContent`: `html`, `meta_description`, `page_id`,
-                `folder_id`, `assigned_to_id`, `content_status_id`, `due_date`.
+            html: Body.
+            meta_description: Description for search engines.
+            page_id: The page to attach it to; None creates an empty page, which the content then shows.
+            folder_id: The folder to put it into.
+            assigned_to_id: The user to assign it to.
+            content_status_id: Its workflow status.
+            due_date: When it is due; a time without a zone is taken as UTC.
 
         Raises:
-            ArgumentError: There is no such field, or a value breaks a rule.
+            OutcomeUnknownError: The draft may exist; list the contents before repeating the call.
             ValidationError: An identifier does not exist.
-            OutcomeUnknownError: No answer came. It may have been created; list the contents before you repeat the call.
-            ServerError: The service failed; the same holds.
         """
-        given = wire_fields(fields, NewContent.__annotations__)
-        body = {"title": text("title", title, 1, LONGEST_TITLE)}
-        body |= {name: value for name, value in given.items() if value is not None}
-        return await self._caller.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
+        fields = _fields(
+            title=title,
+            html=html,
+            meta_description=meta_description,
+            page_id=page_id,
+            folder_id=folder_id,
+            assigned_to_id=assigned_to_id,
+            content_status_id=content_status_id,
+            due_date=due_date,
+        )
+        return await self._pipeline.call(
+            "create_content",
+            Content,
+            workspace_id,
+            json={name: value for name, value in fields.items() if value is not None},
+        )
 
-    async def get(self, content_id: str) -> Content:
-        """Read a content; one request, no credit."""
-        return await self._caller.call(Content, "get_content", {"contentId": content_id})
-
-    async def update(self, content_id: str, version: int | None, **changes: Unpack[ContentChanges]) -> Content:
+    async def update(
+        self,
+        content_id: str,
+        version: int,
+        *,
+        title: str | Unset = UNSET,
+        html: str | Unset | None = UNSET,
+        meta_description: str | Unset | None = UNSET,
+        folder_id: str | Unset | None = UNSET,
+        assigned_to_id: str | Unset | None = UNSET,
+        content_status_id: str | Unset | None = UNSET,
+        due_date: datetime | Unset | None = UNSET,
+    ) -> Content:
         """Change a content whose version is known; one request, no credit. `edit` reads the version by itself.
 
+        What is not given stays as it is. None clears a field: ``folder_id=None`` takes the content out of its folder.
+
         Args:
             content_id: The content.
-            version: Its `version`; a stale one is refused (specification 9, rule 4), and None before anything is sent.
-            **changes: New values by the names of `ContentChanges`: `title` and what `create` takes, but for `page_id`.
-                What is left out stays untouched, and None clears it.
+            version: Its ``version``, as it was read together with what is changed.
+            title: Title, 1 to 255 characters.
+            html: Body.
+            meta_description: Description for search engines.
+            folder_id: The folder to put it into.
+            assigned_to_id: The user to assign it to.
+            content_status_id: Its workflow status.
+            due_date: When it is due; a time without a zone is taken as UTC.
 
         Raises:
-            ArgumentError: There is no such field, nothing to change, or no version.
-            ConflictError: The content was changed in between; nothing was saved, unless the message says that an
-                earlier attempt may have been.
-            OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
+            ConflictError: The version is stale (specification 9, rule 4); read the content again, or use `edit`.
+            OutcomeUnknownError: The content may have been changed; read it before repeating the call.
         """
-        if version is None:
-            raise ArgumentError(
-                "`version` must be the version that the change is based on, got None. The service showed none with "
-                "this content: read it again with `contents.get`, or use `contents.edit`. Nothing was sent.",
-                parameter="version",
-            )
-        within("version", version, 0)
-        if not changes:
-            raise wrong("changes", "name at least one field", "none")
-        try:
-            return await self._save(content_id, version, changes)
-        except ConflictError as error:
-            error.hint = error.hint or "`contents.edit` reads the content, changes it, and starts again on a conflict."
-            raise
+        fields = _fields(
+            title=title,
+            html=html,
+            meta_description=meta_description,
+            folder_id=folder_id,
+            assigned_to_id=assigned_to_id,
+            content_status_id=content_status_id,
+            due_date=due_date,
+        )
+        if not fields:
+            raise ArgumentError("title", "or another field must be given: there is nothing to change")
+        body = {"version": check_number("version", version, 0), **fields}
+        return await self._pipeline.call("update_content", Content, content_id, json=body)
 
-    async def _save(self, content_id: str, version: int, changes: ContentChanges) -> Content:
-        body = {"version": version, **wire_fields(changes, ContentChanges.__annotations__)}
-        try:
-            return await self._caller.call(Content, "update_content", {"contentId": content_id}, body=body)
-        except ConflictError as error:
-            # After a lost answer the conflict may be with this very change.
-            if error.in_doubt:
-                current = await self._settling(content_id)
-                if holds(current, changes, version):
-                    return current
-            raise
+    async def edit(
+        self, content_id: str, change: Callable[[Content], Changes | Awaitable[Changes]], *, attempts: int = 5
+    ) -> Content:
+        """Change a content as it is now, and again whenever another change comes in between; no credit.
 
-    async def _settling(self, content_id: str) -> Content:
-        """Read a content to find out whether a change was saved."""
-        try:
-            return await self.get(content_id)
-        except CMSError as error:
-            raise OutcomeUnknownError(
-                f"The change of content {content_id} may have been saved: its answer was lost, and reading the content "
-                f"failed too ({type(error).__name__}). Read the content before you repeat the change.",
-                operation="update_content",
-            ) from error
+        Costs two requests, and two more for each conflict (specification 7, retry rule 3)::
 
-    async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
-        """Change a content: read it, compute the change, send it with the version; on a conflict start again.
-
-        It takes two requests, no credit, and two requests more for each conflict (specification 7, retry rule 3). Each
-        change is checked like the arguments of `update` before it is sent.
+            await client.contents.edit(id, lambda content: {"title": f"{content.title} in 2026"})
 
         Args:
             content_id: The content.
-            change: Takes the content and returns the new values as `ContentChanges`, where None clears a field; sync
-                or async. After a conflict it is called again with the new content. An empty mapping saves nothing.
-            attempts: Largest number of attempts.
+            change: Function or coroutine function that takes the content and returns a mapping of what to change, by
+                the names of `update`. After a conflict it gets the newer content. An empty mapping sends nothing.
+            attempts: Number of updates, at most.
 
         Returns:
-            The content as saved.
+            The content with the change.
 
         Raises:
-            ArgumentError: `change` is not a function, or did not return a mapping of new values.
-            EditConflictError: Each attempt met a newer version; nothing was saved, unless the message says that an
-                attempt with a lost answer may have been saved and then overwritten.
-            OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
+            EditConflictError: Each attempt was refused with 409. Nothing was changed.
+            OutcomeUnknownError: The answer was lost, and the content does not show the change.
+            ServerError: The service failed, and the content does not show the change.
         """
-        function("change", change, "a function of the content, such as lambda content: {'title': 'New'}")
-        within("attempts", attempts, 1)
-        attempt, doubt = 0, False
+        check_number("attempts", attempts, 1)
+        content, attempt = await self.get(content_id), 0
         while True:
             attempt += 1
-            base = await (self._settling(content_id) if doubt else self.get(content_id))
-            wanted = change(base)
-            changes = await wanted if inspect.isawaitable(wanted) else wanted
+            answer = change(content)
+            changes = await answer if inspect.isawaitable(answer) else answer
             if not isinstance(changes, Mapping):
-                forgotten = " Did you forget to return? {} changes nothing." if changes is None else ""
-                raise ArgumentError(
-                    f"`change` must return a mapping of new values, got {type(changes).__name__}.{forgotten} Nothing "
-                    "was changed.",
-                    parameter="change",
-                )
+                raise ArgumentError("change", f"must return a mapping of fields, got {type(changes).__name__}")
             if not changes:
-                return base
-            if base.version is None:
-                raise EditConflictError(
-                    f"Content {content_id} shows no version, so that this change could overwrite another one. Nothing "
-                    "was saved.",
-                    base=base,
-                )
+                return content
+            version = check_number("version", content.version, 0)
             try:
-                return await self._save(content_id, base.version, changes)
+                return await self.update(content_id, version, **changes)
             except ConflictError as error:
-                doubt = doubt or error.in_doubt
+                content = await self.get(content_id)
+                if _shows(content, changes):
+                    return content
                 if attempt == attempts:
-                    current = None
-                    # The conflict is the news, and the second version only its illustration.
-                    with contextlib.suppress(CMSError):
-                        current = await self.get(content_id)
-                    fate = (
-                        "An earlier attempt may have been saved and then overwritten; compare .current."
-                        if doubt
-                        else "Nothing was saved; edit again, or allow more attempts."
-                    )
-                    raise EditConflictError(
-                        f"Content {content_id} was changed by another client during each of {attempts} attempts. "
-                        f"{fate}",
-                        base=base,
-                        current=current,
-                    ) from error
+                    problem = f"content {content_id} was refused with 409 {attempts} times; nothing was changed"
+                    raise EditConflictError(f"{problem}: {error.message}", attempts=attempts) from error
+            except (OutcomeUnknownError, ServerError):
+                with contextlib.suppress(CMSError):
+                    content = await self.get(content_id)
+                    if _shows(content, changes):
+                        return content
+                raise
 
-    async def publish(self, content_id: str, *, url: str | None = None) -> Content:
+    async def publish(self, content_id: str, url: str | None = None) -> Content:
         """Mark a content as published; one request, no credit. Nothing is sent to a CMS.
+
+        The specification does not show this call.
 
         Args:
             content_id: The content.
             url: Where it was published.
 
         Raises:
-            OutcomeUnknownError: No answer came. It may have been marked; read it before you repeat the call.
-            ServerError: The service failed; the same holds.
+            OutcomeUnknownError: It may be marked; read it before repeating the call.
         """
-        return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=texts(url=url))
+        return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
-        """Delete a content; one request, no credit; it cannot be undone."""
-        await self._caller.exchange("delete_content", {"contentId": content_id})
+        """Delete a content with its text for good; one request, no credit (specification 4.3)."""
+        await self._pipeline.call("delete_content", NoneType, content_id)
 
     async def generate(
-        self,
-        content_id: str,
-        settings: GenerationSettings | None = None,
-        *,
-        on_review: ReviewHook | None = None,
+        self, content_id: str, settings: GenerationSettings | None = None, *, on_review: OnReview | None = None
     ) -> Job[GenerationReview]:
-        """Launch the generation of an article (Atomic Content); two requests and **AI-writing credits**.
+        """Launch the generation of an article; two requests and AI-writing credits (specification 4.4).
 
-        A generation of the same content with the same settings is joined and not paid again while it runs or its
-        article waits for a decision. If it has an `on_review` hook already, that hook decides.
-
-        The first request reads the current generation, so that a lost answer can be reconciled. The first launch of a
-        client takes one request more, which reads the balances; so does one that comes after 100 launches or 10
-        minutes. `LaunchPolicy(baseline="none")` saves them.
+        While a generation of the content with the same settings runs or waits for its decision, its job is returned,
+        and nothing is paid.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
             settings: Brand voice, instructions and sources.
-            on_review: Decides when the article waits in review: takes the `GenerationReview` and returns `"confirm"`,
-                `"cancel"` or `"leave"`, sync or async. If it raises, the generation stays in review, and the waiters
-                of the job get the error.
+            on_review: What decides on the article: ``"confirm"``, ``"cancel"``, or a function, which may be async, that
+                takes the `GenerationReview` and returns one of these, or None to leave it in review.
 
         Returns:
-            The job; `await` it for the review, on which `confirm()` applies the article and `cancel()` discards it.
+            The job; ``await job`` gives the review, to ``confirm()`` or ``cancel()``.
 
         Raises:
-            ArgumentError: `settings` or `on_review` is of the wrong type.
             JobError: A generation with other settings is under way.
-            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            ConflictError: The service refuses, for example because the keyword is not analysed.
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the content does not show whether the generation was launched.
+            ConflictError: The service refuses, for example because the keyword is not analyzed.
         """
-        target = text("content_id", content_id)
-        launch = LaunchRequest(
-            kind=KINDS[JobKind.GENERATION],
-            target=target,
-            path={"contentId": target},
-            body={"settings": _settings(settings)},
+        if settings is not None and not isinstance(settings, GenerationSettings):
+            raise ArgumentError("settings", f"must be GenerationSettings, got {type(settings).__name__}")
+        if on_review not in ("confirm", "cancel", None) and not callable(on_review):
+            raise ArgumentError("on_review", f'must be "confirm", "cancel" or a function, got {on_review!r}')
+        chosen = {name: value for name, value in to_dict(settings or GenerationSettings()).items() if value is not None}
+        return await self._launcher.launch(
+            JobKind.GENERATION, content_id, body={"settings": chosen}, on_review=on_review
         )
-        return await self._open_launcher().launch(launch, on_review)
 
     async def generation(self, content_id: str) -> Generation:
-        """Read the current generation of a content; one request, no credit.
+        """Return the current generation of a content; one request, no credit (specification 4.4).
 
         Raises:
-            NotFoundError: It has none.
+            NotFoundError: There is none.
         """
-        return await self._caller.call(Generation, "get_generation", {"contentId": content_id})
-
-    async def review(self, content_id: str) -> GenerationReview:
-        """Return the review of a generation, whichever client launched it; one request, no credit.
-
-        Raises:
-            NotFoundError: The content has no generation.
-        """
-        return GenerationReview(self._caller, content_id, await self.generation(content_id))
+        return await self._pipeline.call("get_generation", Generation, content_id)
 
 
-def _score(parameter: str, score: int | None) -> int | None:
-    return None if score is None else within(parameter, score, 0, 100)
+def _fields(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not `UNSET`, checked, by their names on the wire."""
+    changed = {name: value for name, value in fields.items() if value is not UNSET}
+    for name, value in changed.items():
+        if name == "title":
+            check_text(name, value, maximum=LONGEST_TITLE)
+        elif name == "due_date":
+            if not isinstance(value, datetime | None):
+                raise ArgumentError(name, f"must be a datetime, got {type(value).__name__}")
+        elif value is not None:
+            check_text(name, value, minimum=0)
+    return {camel(name): value for name, value in changed.items()}
 
 
-def _one_or_several(parameter: str, value: str | Sequence[str] | None) -> str | Sequence[str] | None:
-    if value is None or isinstance(value, str):
-        return optional_text(parameter, value)
-    if not isinstance(value, Sequence) or not value:
-        # An empty list would not filter.
-        raise wrong(parameter, "be one identifier, or a list of at least one", excerpt(value))
-    return [text(parameter, each) for each in value]
+def _shows(content: Content, changes: Changes) -> bool:
+    return all(_comparable(_stored(content, name)) == _comparable(value) for name, value in changes.items())
 
 
-def _settings(settings: GenerationSettings | None) -> Any:
-    if settings is not None and not isinstance(settings, GenerationSettings):
-        raise wrong("settings", "be GenerationSettings", type(settings).__name__)
-    try:
-        document = to_dict(settings or GenerationSettings())
-        dumps(document)
-    except ValueError as error:
-        raise wrong("settings", "be a JSON document", error) from error
-    return document
+def _stored(content: Content, name: str) -> Any:
+    if not name.endswith("_id"):
+        return getattr(content, name)
+    reference = getattr(content, name.removesuffix("_id"))
+    return None if reference is None else reference.id
+
+
+def _comparable(value: Any) -> Any:
+    # A cleared text may come back as "" or as null, and a time without its microseconds.
+    if isinstance(value, datetime):
+        return timestamp(value.replace(microsecond=value.microsecond // 1000 * 1000))
+    return value or None

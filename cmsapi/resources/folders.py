@@ -1,42 +1,44 @@
-"""Folders of a workspace (specification 2.3 and 4.2)."""
+"""Folders (specification 2.3, 4.2)."""
 
 from __future__ import annotations
 
-from cmsapi.api.arguments import optional_text, text
-from cmsapi.api.models.folder import Folder, FolderTree
-from cmsapi.api.pagination import Paginator
-from cmsapi.resources.resource import Resource
+import builtins
+from types import NoneType
+
+from cmsapi.models import Folder, FolderTree
+from cmsapi.resources.base import Resource, texts
+from cmsapi.wire.arguments import check_text
+from cmsapi.wire.paging import Page
 
 
 class Folders(Resource):
     """Read, create and delete folders."""
 
-    def list(self, workspace_id: str) -> Paginator[Folder, FolderTree]:
-        """List the folders of a workspace; one request, no credit. The service does not page them.
+    async def list(self, workspace_id: str) -> builtins.list[Folder]:
+        """Return all folders of a workspace as a flat list; one request, no credit (specification 4.2)."""
+        return list(await self._pipeline.call("list_folders", Page[Folder], workspace_id))
 
-        Returns:
-            The list; `await` it for all folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
-        """
-        return self._caller.list_whole(Folder, "list_folders", {"workspaceId": workspace_id}, FolderTree)
+    async def tree(self, workspace_id: str) -> FolderTree:
+        """Return all folders of a workspace by their place; one request, no credit (specification 2.3)."""
+        return FolderTree(await self.list(workspace_id))
 
-    async def create(self, workspace_id: str, name: str, *, parent_folder_id: str | None = None) -> Folder:
-        """Create a folder; one request, no credit.
+    async def create(self, workspace_id: str, name: str, parent_folder_id: str | None = None) -> Folder:
+        """Create a folder; one request, no credit. The specification does not show it.
 
         Args:
             workspace_id: The workspace.
-            name: Its name, at least one character.
-            parent_folder_id: The folder to put it into; None for the top level.
+            name: Name, not empty.
+            parent_folder_id: The folder above it; None for the top.
 
         Raises:
-            OutcomeUnknownError: No answer came. It may have been created; list the folders before you repeat the call.
-            ServerError: The service failed; the same holds.
+            OutcomeUnknownError: The folder may exist; list the folders before repeating the call.
         """
-        body = {"name": text("name", name), "parentFolderId": optional_text("parent_folder_id", parent_folder_id)}
-        return await self._caller.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)
+        body = {"name": check_text("name", name), **texts(parent_folder_id=parent_folder_id)}
+        return await self._pipeline.call("create_folder", Folder, workspace_id, json=body)
 
     async def delete(self, folder_id: str) -> None:
-        """Delete a folder; one request, no credit. Needs the role Admin.
+        """Delete a folder for good; one request, no credit (specification 4.2).
 
-        Its contents are kept and become unorganised.
+        Its contents are kept without a folder: which contents were in it is lost.
         """
-        await self._caller.exchange("delete_folder", {"folderId": folder_id})
+        await self._pipeline.call("delete_folder", NoneType, folder_id)

@@ -1,46 +1,44 @@
-"""Pages of the tracked website (specification 4.3 and 4.8)."""
+"""Pages of the tracked website (specification 2.8, 4.3, 4.8)."""
 
 from __future__ import annotations
 
-from cmsapi.api.arguments import text
-from cmsapi.api.models.keyword import Acknowledgement
-from cmsapi.api.models.web_page import WebPage
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from types import NoneType
+
+from cmsapi.models import WebPage
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT, check_text
+from cmsapi.wire.paging import Paginator
 
 
 class Pages(Resource):
-    """Read, import, crawl and delete pages."""
+    """Read, import, crawl and delete pages. Only the deletion is in the specification."""
 
-    def list(self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[WebPage, Page[WebPage]]:
-        """List the pages of a workspace; one request a page of the list, no credit."""
-        return self._caller.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, page=page, limit=limit)
+    def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[WebPage]:
+        """List the pages of a workspace; one request a page of the list, no credit.
 
-    async def create(self, workspace_id: str, url: str) -> WebPage:
-        """Import a page by its URL; one request, no credit.
-
-        Raises:
-            OutcomeUnknownError: No answer came. It may have been imported; list the pages before you repeat the call.
-            ServerError: The service failed; the same holds.
+        Args:
+            workspace_id: The workspace.
+            page: Number of the first page of the list to read, from 1.
+            limit: Pages of the website a page of the list, 1 to 100.
         """
-        body = {"url": text("url", url)}
-        return await self._caller.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)
+        return self._pipeline.list("list_pages", WebPage, workspace_id, page=page, limit=limit)
 
     async def get(self, page_id: str) -> WebPage:
-        """Read a page; one request, no credit."""
-        return await self._caller.call(WebPage, "get_page", {"pageId": page_id})
+        """Return a page; one request, no credit."""
+        return await self._pipeline.call("get_page", WebPage, page_id)
 
-    async def crawl(self, page_id: str) -> Acknowledgement:
-        """Have a page crawled again; one request, no credit.
+    async def create(self, workspace_id: str, url: str) -> WebPage:
+        """Import a page of the website by its address; one request, no credit.
 
         Raises:
-            OutcomeUnknownError: No answer came. The crawl may have been started.
-            ServerError: The service failed; the same holds.
+            OutcomeUnknownError: The page may be imported; list the pages before repeating the call.
         """
-        return await self._caller.call(Acknowledgement, "crawl_page", {"pageId": page_id})
+        return await self._pipeline.call("import_page", WebPage, workspace_id, json={"url": check_text("url", url)})
+
+    async def crawl(self, page_id: str) -> None:
+        """Ask the service to visit a page again, which it does later; one request, no credit."""
+        await self._pipeline.call("crawl_page", NoneType, page_id)
 
     async def delete(self, page_id: str) -> None:
-        """Delete a page **and its contents**; one request, no credit. It cannot be undone. Needs the role Admin."""
-        await self._caller.exchange("delete_page", {"pageId": page_id})
+        """Delete a page and **all its contents** for good; one request, no credit (specification 4.3)."""
+        await self._pipeline.call("delete_page", NoneType, page_id)

@@ -1,68 +1,57 @@
-"""Prompts: questions asked to AI answer engines (specification 2.8 and 4.8)."""
+"""Prompts of a keyword (specification 2.8, 4.8)."""
 
 from __future__ import annotations
 
-from typing import overload
-
-from cmsapi.api.arguments import text
-from cmsapi.api.models.keyword import Prompt
-from cmsapi.api.models.report import ScoreReport
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.jobs import Job, JobKind
-from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.keywords import scored
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.models import Prompt, PromptReport
+from cmsapi.resources.base import Resource, scored
+from cmsapi.wire.arguments import MAX_LIMIT, check_text
+from cmsapi.wire.paging import Paginator
 
 
 class Prompts(Resource):
-    """Read, add, analyse and score prompts."""
+    """Read and add prompts, and score texts against them. The specification shows none of this."""
 
-    def list(self, keyword_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Prompt, Page[Prompt]]:
-        """List the prompts of a keyword; one request a page, no credit."""
-        return self._caller.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, page=page, limit=limit)
+    def list(self, keyword_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Prompt]:
+        """List the prompts of a keyword; one request a page, no credit.
 
-    async def create(self, keyword_id: str, prompt: str) -> Prompt:
-        """Track another prompt for a keyword; one request, no credit.
-
-        Raises:
-            OutcomeUnknownError: No answer came. It may have been added; list the prompts before you repeat the call.
-            ServerError: The service failed; the same holds.
+        Args:
+            keyword_id: The keyword.
+            page: Number of the first page to read, from 1.
+            limit: Prompts a page, 1 to 100.
         """
-        body = {"prompt": text("prompt", prompt)}
-        return await self._caller.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
+        return self._pipeline.list("list_prompts", Prompt, keyword_id, page=page, limit=limit)
 
     async def get(self, prompt_id: str) -> Prompt:
-        """Read a prompt; one request, no credit."""
-        return await self._caller.call(Prompt, "get_prompt", {"promptId": prompt_id})
+        """Return a prompt; one request, no credit."""
+        return await self._pipeline.call("get_prompt", Prompt, prompt_id)
 
-    async def analyze(self, prompt_id: str) -> Job[Prompt]:
-        """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
-
-        An analysis of the same prompt is joined while it runs, and not paid again. With a shared state the first launch
-        of a client takes one request more, which reads whose launches they are.
-
-        Returns:
-            The job; `await` it for the prompt as it is after the analysis.
+    async def create(self, keyword_id: str, prompt: str) -> Prompt:
+        """Add a prompt to a keyword; one request, no credit.
 
         Raises:
-            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
-            OutOfCreditsError: The service says that no credits are left.
+            OutcomeUnknownError: The prompt may exist; list the prompts before repeating the call.
+        """
+        body = {"prompt": check_text("prompt", prompt)}
+        return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
+
+    async def analyze(self, prompt_id: str) -> Job[Prompt]:
+        """Launch the analysis of a prompt; one request and, as is assumed, one analysis credit.
+
+        While an analysis of the prompt runs, its job is returned, and nothing is paid. The specification does not show
+        this call.
+
+        Returns:
+            The job; ``await job`` gives the prompt as it is after the analysis.
+
+        Raises:
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
             ConflictError: The service refuses for another reason.
         """
-        target = text("prompt_id", prompt_id)
-        return await self._open_launcher().launch(
-            LaunchRequest(kind=KINDS[JobKind.PROMPT_ANALYSIS], target=target, path={"promptId": target})
-        )
+        return await self._launcher.launch(JobKind.PROMPT, prompt_id)
 
-    @overload
-    async def score(self, prompt_id: str, *, content_id: str, meta_description: str | None = None) -> ScoreReport: ...
-    @overload
-    async def score(
-        self, prompt_id: str, *, title: str, html: str, meta_description: str | None = None
-    ) -> ScoreReport: ...
     async def score(
         self,
         prompt_id: str,
@@ -71,21 +60,18 @@ class Prompts(Resource):
         title: str | None = None,
         html: str | None = None,
         meta_description: str | None = None,
-    ) -> ScoreReport:
-        """Score how well a content, or a text, answers the prompt; one request, no credit.
+    ) -> PromptReport:
+        """Score a content, or a text, against what answer engines say to a prompt; one request, no credit.
 
         Args:
-            prompt_id: An analysed prompt.
+            prompt_id: A prompt; without an analysis it has no report.
             content_id: The content to score; or
-            title: a title and
-            html: a body.
-            meta_description: With either.
-
-        Returns:
-            The report; its `chatgpt` is None while there is none.
+            title: the title and
+            html: the body to score.
+            meta_description: Description for search engines to score.
 
         Raises:
-            ArgumentError: Neither or both were given.
+            ArgumentError: Neither a content nor title and html are given, or both are.
         """
         body = scored(content_id, title, html, meta_description)
-        return await self._caller.call(ScoreReport, "score_prompt", {"promptId": prompt_id}, body=body)
+        return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)

@@ -1,25 +1,24 @@
-"""Members of the organisation (specification 4.8)."""
+"""Members of the organization (specification 4.8)."""
 
 from __future__ import annotations
 
-from cmsapi.api.models.user import Member
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+from cmsapi.models import Member
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT
+from cmsapi.wire.paging import Paginator
 
 
 class Users(Resource):
-    """Read the members of the organisation."""
+    """List the members of the organization. The key's own user is `Client.me`."""
 
-    def list(self, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Member, Page[Member]]:
-        """List the members of the organisation; one request a page, no credit. Needs the role Admin.
+    def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
+        """List the members with their role; one request a page, no credit (specification 4.8).
 
         Args:
-            page: Number of the page to begin with.
+            page: Number of the first page to read, from 1.
             limit: Members a page, 1 to 100.
 
         Raises:
-            ForbiddenError: The key's user is not an admin.
+            ForbiddenError: The key's user is no admin.
         """
-        return self._caller.paginate(Member, "list_users", page=page, limit=limit)
+        return self._pipeline.list("list_users", Member, page=page, limit=limit)

@@ -1,46 +1,41 @@
-"""Workspaces: tracked websites (specification 2.2, 4.2 and 4.8)."""
+"""Workspaces, their members and their workflow statuses (specification 2.2, 4.2)."""
 
 from __future__ import annotations
 
-from cmsapi.api.models.content import ContentStatus
-from cmsapi.api.models.user import Member
-from cmsapi.api.models.workspace import Workspace
-from cmsapi.api.page import Page
-from cmsapi.api.pagination import Paginator
-from cmsapi.resources.resource import Resource
-from cmsapi.transport.caller import LARGEST_PAGE
+import builtins
+
+from cmsapi.models import ContentStatus, Member, Workspace
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT
+from cmsapi.wire.paging import Page, Paginator
 
 
 class Workspaces(Resource):
-    """Read workspaces, their members and their workflow statuses."""
+    """Read workspaces."""
 
-    def list(self, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Workspace, Page[Workspace]]:
-        """List the workspaces that the key's user belongs to; one request a page, no credit.
+    def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Workspace]:
+        """List the workspaces that the key's user can see; one request a page, no credit (specification 4.8).
 
         Args:
-            page: Number of the page to begin with.
+            page: Number of the first page to read, from 1.
             limit: Workspaces a page, 1 to 100.
         """
-        return self._caller.paginate(Workspace, "list_workspaces", page=page, limit=limit)
+        return self._pipeline.list("list_workspaces", Workspace, page=page, limit=limit)
 
     async def get(self, workspace_id: str) -> Workspace:
-        """Read a workspace; one request, no credit.
+        """Return a workspace; one request, no credit (specification 4.2)."""
+        return await self._pipeline.call("get_workspace", Workspace, workspace_id)
 
-        Raises:
-            NotFoundError: There is none, or the key's user does not belong to it.
+    def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
+        """List the members of a workspace; one request a page, no credit. The specification does not show it.
+
+        Args:
+            workspace_id: The workspace.
+            page: Number of the first page to read, from 1.
+            limit: Members a page, 1 to 100.
         """
-        return await self._caller.call(Workspace, "get_workspace", {"workspaceId": workspace_id})
+        return self._pipeline.list("list_workspace_members", Member, workspace_id, page=page, limit=limit)
 
-    def members(
-        self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
-    ) -> Paginator[Member, Page[Member]]:
-        """List the members of a workspace; one request a page, no credit.
-
-        The role words here are others than those of `users.list`.
-        """
-        path = {"workspaceId": workspace_id}
-        return self._caller.paginate(Member, "list_workspace_members", path, page=page, limit=limit)
-
-    def content_statuses(self, workspace_id: str) -> Paginator[ContentStatus, Page[ContentStatus]]:
-        """List the workflow statuses that contents of a workspace can have; one request, no credit, one page."""
-        return self._caller.list_whole(ContentStatus, "list_content_statuses", {"workspaceId": workspace_id}, Page)
+    async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
+        """Return the statuses of a workspace's workflow; one request, no credit. The specification does not show it."""
+        return list(await self._pipeline.call("list_content_statuses", Page[ContentStatus], workspace_id))

@@ -1,43 +1,31 @@
-"""The whole service in a box: its operations, limits and jobs, written from the specification.
+"""The service in a box: a whole Content Marketing Service for tests, in process and on a loopback socket.
 
-The sandbox shares no table, model or enum with the SDK. Otherwise both could contain the same mistake, and no test
-would find it.
+::
+
+    sandbox = Sandbox(durations={"analysis": Fixed(30)})
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+
+It follows the specification, and where that shows nothing, `Choices`. It shares no model, table or enum with the SDK.
 """
 
-from __future__ import annotations
-
-from cmsapi.sandbox.faults.proxy import FaultProxy
-from cmsapi.sandbox.faults.rules import Fault, Faults
-from cmsapi.sandbox.faults.storm import storm
-from cmsapi.sandbox.randomness.distributions import Fixed, Lognormal, Mixture, Weibull
-from cmsapi.sandbox.sandbox import Sandbox, serve_forever
-from cmsapi.sandbox.service.ledger import Entry, Ledger
-from cmsapi.sandbox.service.limits import Limits
-from cmsapi.sandbox.service.service import Statistics
-from cmsapi.sandbox.serving.transport import SandboxTransport
-from cmsapi.sandbox.world.behaviour import Behaviour
-from cmsapi.sandbox.world.billing import Credits
-from cmsapi.sandbox.world.books import Books
-from cmsapi.sandbox.world.jobs import Job
+from cmsapi.sandbox.durations import Fixed, Lognormal, Mixture
+from cmsapi.sandbox.faults import Fault, Faults
+from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger, LoggedRequest
+from cmsapi.sandbox.limits import Limits
+from cmsapi.sandbox.sandbox import Sandbox
+from cmsapi.sandbox.store import Choices
 
 __all__ = [
-    "Behaviour",
-    "Books",
-    "Credits",
-    "Entry",
+    "AcceptedLaunch",
+    "Choices",
     "Fault",
-    "FaultProxy",
     "Faults",
     "Fixed",
-    "Job",
     "Ledger",
     "Limits",
+    "LoggedRequest",
     "Lognormal",
     "Mixture",
     "Sandbox",
-    "SandboxTransport",
-    "Statistics",
-    "Weibull",
-    "serve_forever",
-    "storm",
 ]

@@ -1,217 +1,193 @@
-"""The whole service in a box."""
+"""The public face of the sandbox: a whole Content Marketing Service in this process."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from random import Random
 
-import attrs
+from cmsapi.errors import NotSentError, OutcomeUnknownError
+from cmsapi.messages import Request, Response
+from cmsapi.sandbox.clock import Clock
+from cmsapi.sandbox.durations import Distribution
+from cmsapi.sandbox.faults import Dropped, Fault, Faults, as_faults
+from cmsapi.sandbox.initial_data import populate
+from cmsapi.sandbox.jobs import Jobs, Outcome
+from cmsapi.sandbox.ledger import Ledger
+from cmsapi.sandbox.limits import Limits
+from cmsapi.sandbox.service import Service
+from cmsapi.sandbox.store import ALPHABET, Choices, Store
 
-from cmsapi.sandbox.controls import Controls
-from cmsapi.sandbox.faults.injector import FaultInjector
-from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
-from cmsapi.sandbox.interface.routes import ROUTES, Route
-from cmsapi.sandbox.live.page import LivePage
-from cmsapi.sandbox.randomness import identifiers
-from cmsapi.sandbox.service.api_keys import ApiKeys
-from cmsapi.sandbox.service.job_kinds import JOB_KINDS, Durations, JobKind, check_kinds, durations_by_kind
-from cmsapi.sandbox.service.limits import Limits
-from cmsapi.sandbox.service.service import Service
-from cmsapi.sandbox.serving.exchange import Exchange
-from cmsapi.sandbox.serving.transport import SandboxTransport
-from cmsapi.sandbox.world.behaviour import Behaviour
-from cmsapi.sandbox.world.billing import Credits
-from cmsapi.sandbox.world.books import Books
-from cmsapi.sandbox.world.clock import Clock
-from cmsapi.sandbox.world.initial_data import populate, populate_foreign
-from cmsapi.sandbox.world.jobs import Failures, Jobs
-from cmsapi.sandbox.world.store import Store
-from cmsapi.sandbox.world.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from types import TracebackType
-
-_numbers = itertools.count(1)
-_COLLEAGUE = 2
+KEYWORDS = 20  # keywords of a new sandbox that were never analyzed
+CONTENTS = 5  # contents of a new sandbox
+KEY_CHARACTERS = 32  # characters of a key after sk_
+IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so that a forgotten `transport` fails at once
 
 
-class Sandbox(Controls):
-    """The whole service in this process: `transport` answers without a socket, `async with` serves on loopback.
+class Transport:
+    """Transport of an in-process sandbox; no socket is involved."""
 
-    Two sandboxes with the same seed have the same identifiers, keys, data and durations. The clock is the running
-    loop's. It starts at 2026-01-01T00:00:00Z, or shows the present time if the sandbox is served in real time.
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: set[asyncio.Task[Response]] = set()
+
+    async def send(self, request: Request) -> Response:
+        """Return the service's answer.
+
+        Raises:
+            NotSentError: A fault refuses the connection.
+            OutcomeUnknownError: A fault drops the request or its answer.
+        """
+        try:
+            if not self._service.faults.latency:
+                return await self._service.handle(request)
+            # What has left the client arrives, even if the client stops waiting.
+            task = asyncio.create_task(self._service.handle(request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return await asyncio.shield(task)
+        except Dropped as dropped:
+            if dropped.sent:
+                raise OutcomeUnknownError("The sandbox dropped the connection; the request may have arrived.") from None
+            raise NotSentError("The sandbox refused the connection; nothing was sent.") from None
+
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class Sandbox:
+    """A whole service. The same seed gives the same identifiers, keys, durations and faults.
+
+    ``transport`` answers in process, `serve` on a loopback socket; both lead to the same records and limits. All
+    intervals are on the clock of the running event loop, so that virtual time works.
 
     Args:
-        seed: Seed of all random choices.
-        keywords: Number of keywords that were never analysed.
-        contents: Number of contents that are ready for a generation.
+        seed: Seed of everything that is drawn.
+        keywords: Number of keywords that were never analyzed, or their texts.
+        contents: Number of contents, each on a page whose keyword has been analyzed, so that a generation can start.
         limits: Rate limits of each key.
-        durations: Durations of jobs: a number of seconds or a distribution for all, or a mapping that overrides some
-            kinds.
-        faults: Delays and faults between client and service; one `Fault` or several are short for `Faults(rules=…)`.
-        credits: Initial balances.
-        behaviour: Choices where the specification is silent.
-        books: How the service books launches: when, what, under whom, and in which words.
-        failures: Fraction of the jobs that fail, for all or by kind, or a callable `(kind, random.Random) -> bool`.
-        api_key: Key of the administrator; None for one that depends on the seed. With a chosen key the other keys and
-            the identifier of the organisation depend on it, so clients share no state between two services with
-            different keys.
+        durations: Durations of jobs: a distribution or a number of seconds, for all or by kind (``analysis``,
+            ``prompt``, ``search``, ``generation``, ``knowledge_document``).
+        faults: Faults and latency between client and service.
+        credits: Balances at the start (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
+        choices: Behaviour where the specification shows nothing.
+        clock_skew: Seconds by which the service's calendar is ahead of the real one.
+        epoch: Calendar time of the first request in seconds since 1970; None for the present.
 
-    Raises:
-        ValueError: A setting is out of its range; the message says what must be true.
-        TypeError: A duration is neither a number nor a distribution.
+    Attributes:
+        transport: Transport for ``Client(transport=)``.
+        base_url: Address for ``Client(base_url=)``; the real one inside `serve`.
+        api_key: Key of an administrator.
+        member_key: Key of a member, who sees one workspace less and may not do what only an Admin may.
+        workspace_id: Workspace of all following identifiers.
+        private_workspace_id: Workspace that only the administrator sees.
+        user_ids: Users of the organization, the administrator first.
+        page_ids: Pages, those of the contents first.
+        keyword_ids: Keywords that were never analyzed.
+        analyzed_keyword_ids: Keywords of the contents.
+        prompt_ids: Prompts that were never analyzed.
+        content_ids: Contents.
+        folder_ids: Folders.
+        content_status_ids: Workflow statuses.
+        brand_voice_ids: Brand voices.
+        knowledge_document_ids: Processed knowledge documents.
+        ledger: Requests and accepted launches until now.
+        faults: Faults and latency, which may be changed at any time.
     """
-
-    routes: ClassVar[tuple[Route, ...]] = ROUTES
-    """The operations; a subclass may add others."""
-    job_kinds: ClassVar[Mapping[str, JobKind]] = JOB_KINDS
-    """The kinds of jobs by name; a subclass may add others."""
 
     def __init__(
         self,
         *,
-        seed: object = 0,
-        keywords: int = 20,
-        contents: int = 10,
+        seed: int = 0,
+        keywords: int | Sequence[str] = KEYWORDS,
+        contents: int = CONTENTS,
         limits: Limits | None = None,
-        durations: Durations | None = None,
+        durations: Distribution | float | Mapping[str, Distribution | float] | None = None,
         faults: Faults | Fault | Iterable[Fault] | None = None,
-        credits: Credits | None = None,  # noqa: A002 - the name in the domain
-        behaviour: Behaviour | None = None,
-        books: Books | None = None,
-        failures: Failures = None,
-        api_key: str | None = None,
+        credits: Mapping[str, int] | None = None,  # noqa: A002 - the word of the specification
+        choices: Choices | None = None,
+        clock_skew: float = 0.0,
+        epoch: float | None = None,
     ) -> None:
-        behaviour, books = behaviour or Behaviour(), books or Books()
-        if isinstance(failures, Mapping):
-            check_kinds(self.job_kinds, failures)
-        # The balances change, and the setting stays as it is.
-        self.credits: Credits = attrs.evolve(credits or Credits())
-        store = Store(seed, odd_identifiers=behaviour.identifiers == "odd")
-        self._clock = Clock()
-        world = World(
-            seed=seed,
-            clock=self._clock,
-            store=store,
-            balances=self.credits,
-            jobs=Jobs(seed, durations_by_kind(self.job_kinds, durations), failures),
-            behaviour=behaviour,
-            books=books,
-        )
-        self.workspace_id: str = populate(world, keywords=keywords, contents=contents).id
-        self.user_ids: tuple[str, ...] = tuple(store.users)
-        self.content_status_ids: tuple[str, ...] = tuple(store.content_statuses)
-        self.folder_ids: tuple[str, ...] = tuple(store.folders)
-        self.page_ids: tuple[str, ...] = tuple(store.pages)
-        self.keyword_ids: tuple[str, ...] = tuple(each.id for each in store.keywords.values() if not each.analyzed)
-        self.analyzed_keyword_ids: tuple[str, ...] = tuple(each.id for each in store.keywords.values() if each.analyzed)
-        self.prompt_ids: tuple[str, ...] = tuple(store.prompts)
-        self.content_ids: tuple[str, ...] = tuple(store.contents)
-        self.brand_voice_ids: tuple[str, ...] = tuple(store.brand_voices)
-        self.knowledge_document_ids: tuple[str, ...] = tuple(store.knowledge_documents)
-        self.foreign_workspace_id: str = populate_foreign(world).id
-        self.api_key: str = (
-            identifiers.api_key(seed, "admin") if api_key is None else identifiers.checked_api_key(api_key)
-        )
-        source = seed if api_key is None else api_key
-        self.member_key: str = identifiers.api_key(source, "member")
-        self.revoked_key: str = identifiers.api_key(source, "revoked")
-        if api_key is not None:
-            # A client keeps launches by organisation, because keys are rotated.
-            store.users[self.user_ids[0]].organization.id = identifiers.Identifiers(api_key).new("org")
-        keys, users = ApiKeys(limits or Limits()), store.users
-        keys.add(self.api_key, "admin", users[self.user_ids[0]])
-        keys.add(self.member_key, "member", users[self.user_ids[1]])
-        keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
-        service = Service(world, keys, self.routes, self.job_kinds)
-        super().__init__(service, FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
-        self._exchange = Exchange(self._service, self._injector, identifiers.RequestIds(seed))
-        self._serving = AsyncExitStack()
-        self._home = f"https://sandbox-{next(_numbers)}.invalid"
-        self.base_url: str = self._home
-        self.transport: SandboxTransport = SandboxTransport(self._exchange)
+        self.ledger: Ledger = Ledger()
+        self.faults: Faults = as_faults(faults)
+        self._clock = Clock(epoch, clock_skew)
+        self._store = Store(seed, self._clock, choices or Choices(), credits)
+        self._jobs = Jobs(seed, self._store, self.ledger, durations)
+        data = populate(self._store, keywords, contents)
+        rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
+        self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
+        self.member_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
+        keys = {self.api_key: data.admin, self.member_key: data.member}
+        self._service = Service(seed, self._store, self._jobs, limits or Limits(), self.faults, self.ledger, keys)
+        self.transport: Transport = Transport(self._service)
+        self.base_url: str = IN_PROCESS_URL
+        self.workspace_id: str = data.workspace
+        self.private_workspace_id: str = data.private_workspace
+        self.user_ids: tuple[str, ...] = data.identifiers["users"]
+        self.page_ids: tuple[str, ...] = data.identifiers["pages"]
+        self.content_ids: tuple[str, ...] = data.identifiers["contents"]
+        self.prompt_ids: tuple[str, ...] = data.identifiers["prompts"]
+        self.folder_ids: tuple[str, ...] = data.identifiers["folders"]
+        self.content_status_ids: tuple[str, ...] = data.identifiers["statuses"]
+        self.brand_voice_ids: tuple[str, ...] = data.identifiers["voices"]
+        self.knowledge_document_ids: tuple[str, ...] = data.identifiers["knowledge"]
+        analyzed = max(1, contents)
+        self.analyzed_keyword_ids: tuple[str, ...] = data.identifiers["keywords"][:analyzed]
+        self.keyword_ids: tuple[str, ...] = data.identifiers["keywords"][analyzed:]
 
     def __repr__(self) -> str:
         return f"<Sandbox at {self.base_url}>"
 
-    async def __aenter__(self) -> Self:
-        await self.serve()
-        return self
+    @property
+    def credits(self) -> dict[str, int]:
+        """The balances of the present, which may be changed in place."""
+        self._jobs.advance(self._clock.now())
+        return self._store.credits
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    @credits.setter  # noqa: A003 - the same
+    def credits(self, balances: Mapping[str, int]) -> None:
+        self._store.credits.update(balances)
+
+    def set_outcome(
+        self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
     ) -> None:
-        await self.aclose()
-
-    async def serve(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen on a socket, too, and return the new `base_url`; on loopback it is also the address of the live page.
+        """Choose how jobs of a target end, the running one too, until another choice is made.
 
         Args:
-            host: Address to listen on.
-            port: Port to listen on; 0 for any free one.
-
-        Raises:
-            OSError: The address is in use.
+            target: Identifier of a keyword, prompt or content, seed keyword of a search or name of a document, existing
+                or not; or the identifier of a search, generation or document.
+            outcome: ``success``, ``failed``, or any other word that the service shall show; None shows null.
+            duration: Seconds that later jobs take, in place of a drawn duration.
+            ideas: Number of ideas that a search finds.
         """
-        from cmsapi.sandbox.serving.server import listen  # aiohttp is imported only to serve
+        self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
-        self._clock.follow_wall_clock()
-        site = LivePage(self, self._service, self._injector, self._exchange.log, self._examples(), host)
-        port = await self._serving.enter_async_context(listen(self._exchange, site, host, port))
-        self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        return self.base_url
+    def finish(self, target: str | None = None) -> int:
+        """End running jobs now.
 
-    def _examples(self) -> dict[str, Any]:
-        """Return values for the fields of the reference: API keys by label, and identifiers by parameter."""
-        identifiers = {
-            "workspaceId": (self.workspace_id,),
-            "folderId": self.folder_ids,
-            "contentId": self.content_ids,
-            "pageId": self.page_ids,
-            "keywordId": self.keyword_ids,
-            "promptId": self.prompt_ids,
-            "brandVoiceId": self.brand_voice_ids,
-            "knowledgeDocumentId": self.knowledge_document_ids,
-            "contentStatusId": self.content_status_ids,
-            "assignedToId": self.user_ids,
-        }
-        return {
-            "keys": {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key},
-            "values": {name: ids[0] for name, ids in identifiers.items() if ids},
-        }
+        Args:
+            target: What `set_outcome` takes; None for all.
 
-    async def aclose(self) -> None:
-        """Stop listening; `transport` still answers."""
-        self.base_url = self._home
-        await self._serving.aclose()
+        Returns:
+            Number of jobs that ended.
+        """
+        return self._jobs.finish(target, self._clock.now())
 
+    @asynccontextmanager
+    async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
+        """Serve on a socket while the context is open; its value is the base URL.
 
-async def serve_forever(
-    sandbox: Sandbox,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    *,
-    started: Callable[[str], object] | None = None,
-) -> None:
-    """Serve a sandbox until cancelled.
+        Args:
+            port: Port; 0 takes a free one.
+            host: Address to listen on.
+        """
+        from cmsapi.sandbox.server import listen  # aiohttp takes long to import
 
-    Args:
-        sandbox: The sandbox.
-        host: Address to listen on.
-        port: Port to listen on; 0 for any free one.
-        started: Called with the base URL when the sandbox listens.
-
-    Raises:
-        OSError: The address is taken.
-    """
-    try:
-        base_url = await sandbox.serve(host, port)
-        if started is not None:
-            started(base_url)
-        await asyncio.Event().wait()
-    finally:
-        await sandbox.aclose()
+        async with listen(self._service, host, port) as base_url:
+            self.base_url = base_url
+            try:
+                yield base_url
+            finally:
+                self.base_url = IN_PROCESS_URL

@@ -1,1 +1,1 @@
-"""State that clients share, in memory, in a file or on a server: the journal, outcomes, limits, learned durations."""
+"""What must outlive a process: launches, items of batches, requests of the limits, learned durations."""

@@ -1,49 +1,104 @@
-"""Share a state within one event loop."""
+"""The state of one process. It ends with it."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import os
-from typing import Any, ClassVar
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
 
-from cmsapi.state.process import Owner
-from cmsapi.state.rows import Read, Rows, Transaction
-from cmsapi.state.store import State, T
+from attrs import evolve
+
+from cmsapi.state.store import ENDED, OPEN, JobStatus, Row
 
 
-class MemoryState(State):
-    """Share a state within one event loop; it is gone with the process.
+class MemoryStore:
+    """Launches in dictionaries; the clock is the event loop's, and the limits are those of this process anyway."""
 
-    All leases are those of this process, which is alive: an entry stays held until it is released.
+    def __init__(self) -> None:
+        self._rows: dict[str, Row] = {}
+        self._open: dict[tuple[str, str], str] = {}
+        self._times: dict[str, tuple[float, float]] = {}  # inserted, deadline
+        self._items: dict[str, dict[str, str]] = defaultdict(dict)
+        self._uses: Counter[str] = Counter()  # items of a launch
 
-    Args:
-        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
-    """
+    async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
+        of_item = self._items.get(item[0], {}).get(item[1]) if item else None
+        if there := of_item or self._open.get((row.kind, row.target)):
+            return self._read(there)
+        now = asyncio.get_running_loop().time()
+        self._rows[row.id], self._times[row.id] = row, (now, now + deadline)
+        self._open[row.kind, row.target] = row.id
+        if item:
+            await self.add_item(*item, row.id)
+        return None
 
-    shared: ClassVar[bool] = False
+    async def get(self, launch_id: str) -> Row | None:
+        return self._read(launch_id) if launch_id in self._rows else None
 
-    def __init__(self, lease_ttl: float = math.inf) -> None:
-        # No process takes the owner for dead: it has no host.
-        super().__init__(lease_ttl, Owner(id="memory", host="", pid=os.getpid(), started=None))
-        #: The values of each row, by its table's title and its names.
-        self.rows: dict[str, dict[tuple[str, ...], tuple[Any, ...]]] = {}
+    async def find(self, kind: str, target: str) -> Row | None:
+        there = self._open.get((kind, target))
+        return self._read(there) if there else None
 
-    def time(self) -> float:
-        """Return the time of the state in seconds."""
-        return asyncio.get_running_loop().time()
+    async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
+        wanted = set(statuses)
+        return [self._read(launch_id) for launch_id, row in self._rows.items() if row.status in wanted]
 
-    async def _run(self, transaction: Transaction[T]) -> T:
-        writes, result = transaction.decide(self.time(), *map(self._found, transaction.reads))
-        for write in writes:
-            rows = self.rows.setdefault(write.table.title, {})
-            rows.pop(write.names, None)
-            if write.values is not None:
-                rows[write.names] = write.values
-        return result
+    async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
+        there = self._rows.get(row.id)
+        if there is None or (there.status, there.attempt) != (row.status, row.attempt):
+            return False
+        changed, place = evolve(there, **changes), (there.kind, there.target)
+        if changed.status in OPEN and self._open.get(place, row.id) != row.id:
+            return False
+        self._rows[row.id] = changed
+        if deadline is not None:
+            self._times[row.id] = (self._times[row.id][0], asyncio.get_running_loop().time() + deadline)
+        if changed.status in OPEN:
+            self._open[place] = row.id
+        elif there.status in OPEN:
+            del self._open[place]
+        if changed.status in ENDED and not self._uses[row.id]:
+            await self.delete(row.id)
+        return True
 
-    def _found(self, read: Read) -> Rows:
-        rows = self.rows.get(read.table.title, {})
-        if read.is_one:
-            return [(read.names[-1], *rows[read.names])] if read.names in rows else []
-        return [(names[-1], *values) for names, values in rows.items() if names[: len(read.names)] == read.names]
+    async def delete(self, *ids: str) -> None:
+        for launch_id in ids:
+            row = self._rows.pop(launch_id, None)
+            if row is not None:
+                del self._times[launch_id], self._uses[launch_id]
+                if self._open.get((row.kind, row.target)) == launch_id:
+                    del self._open[row.kind, row.target]
+        for batch in [batch for batch, items in self._items.items() if not set(ids).isdisjoint(items.values())]:
+            self._items[batch] = {item: each for item, each in self._items[batch].items() if each not in ids}
+
+    async def add_item(self, batch: str, item: str, launch_id: str) -> None:
+        self._uses.subtract([launch for name, launch in self._items[batch].items() if name == item])
+        self._items[batch][item] = launch_id
+        self._uses[launch_id] += 1
+
+    async def items(self, batch: str) -> dict[str, Row]:
+        return {item: self._read(launch_id) for item, launch_id in self._items.get(batch, {}).items()}
+
+    async def drop_items(self, batch: str, items: Iterable[str]) -> None:
+        dropped = [self._items[batch].pop(item) for item in items if item in self._items[batch]]
+        self._uses.subtract(dropped)
+        await self.delete(*[each for each in dropped if self._rows[each].status not in OPEN and not self._uses[each]])
+        if not self._items[batch]:
+            del self._items[batch]
+
+    async def batches(self) -> dict[str, dict[JobStatus, int]]:
+        counts: dict[str, dict[JobStatus, int]] = {}
+        for batch, items in self._items.items():
+            for launch_id in items.values():
+                count = counts.setdefault(batch, {})
+                count[self._rows[launch_id].status] = count.get(self._rows[launch_id].status, 0) + 1
+        return counts
+
+    async def aclose(self) -> None:
+        pass
+
+    def _read(self, launch_id: str) -> Row:
+        began, deadline = self._times[launch_id]
+        now = asyncio.get_running_loop().time()
+        return evolve(self._rows[launch_id], age=now - began, remaining=deadline - now)

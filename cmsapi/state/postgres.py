@@ -1,67 +1,41 @@
-"""Share a state among many hosts, in a Postgres database.
-
-Each transaction goes by the server's clock, in tables of the schema `cmsapi`. A process may die at any moment without a
-loss, and so may the server: what was written is on its disk before the caller goes on.
-"""
+"""PostgreSQL: a database that the processes of several machines share (extra ``postgres``)."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
+from typing import Any
 
-import attrs
-
-from cmsapi.state.rows import LIMITS, Read, Rows, Transaction, Write
-from cmsapi.state.session import Session
-from cmsapi.state.store import LEASE_TTL, Change, State, T
-
-# Here it also says which change has written it.
-_LIMITS = attrs.evolve(LIMITS, values=(*LIMITS.values, "writer"))
+from cmsapi.errors import ConfigError
+from cmsapi.state.sql import Dialect
+from cmsapi.state.store import PATIENCE, host_of
 
 
-class PostgresState(State):
-    """Share a state among many hosts, in a Postgres database.
-
-    Args:
-        url: `postgresql://[user[:password]@]host[:port]/database`. What libpq takes as a query, such as
-            `sslmode=verify-full`, may follow.
-        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
+def postgres(url: str) -> Dialect:
+    """Return how a database is used.
 
     Raises:
-        ConfigError: The URL cannot be read.
+        ConfigError: The address is wrong, or psycopg is not installed.
     """
+    try:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        raise ConfigError("state=postgresql:// needs psycopg: pip install 'cmsapi[postgres]'") from None
+    try:
+        host = conninfo_to_dict(url).get("host", "")
+    except psycopg.Error:
+        host = "@"
+    if "@" in str(host):  # of a password that is not percent-encoded; the driver would show it
+        raise ConfigError("state is no address of PostgreSQL: expected postgresql://user:password@host:port/database")
 
-    def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
-        super().__init__(lease_ttl)
-        self._journal = Session(url)
-        # What waits for the limits, which other processes change, does not hold the journal up.
-        self._limits = Session(url)
+    def connect() -> Any:
+        options = f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s"
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE, options=options)
 
-    async def _run(self, transaction: Transaction[T]) -> T:
-        return await self._journal.run(transaction)
+    def begin(connection: Any, lock: str) -> None:
+        connection.execute("BEGIN")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"cmsapi {lock}",))
 
-    async def _run_limits(self, transaction: Transaction[T]) -> T:
-        return await self._limits.run(transaction)
+    def now(connection: Any) -> float:
+        return float(connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
 
-    async def update_limits(self, account: str, change: Change[T]) -> T:
-        """Put a new document in the place of an account's old one, in one step."""
-        mine, results = secrets.token_hex(8), list[T]()
-
-        def decide(now: float, rows: Rows) -> tuple[Sequence[Write], T]:
-            _, document, writer = rows[0] if rows else (account, None, None)
-            if writer == mine:
-                # The answer to the first attempt was lost.
-                return [], results[-1]
-            document, result = change(document, now)
-            results.append(result)
-            return [Write(_LIMITS, (account,), (document, mine))], result
-
-        return await self._run_limits(Transaction(account, [Read(_LIMITS, (account,))], decide, flushed=False))
-
-    async def aclose(self) -> None:
-        """Let others claim what this process holds, and close the connections."""
-        try:
-            await super().aclose()
-        finally:
-            await self._journal.aclose()
-            await self._limits.aclose()
+    return Dialect(host_of(url), connect, begin, now, "%s", (psycopg.Error, OSError))

@@ -1,284 +1,198 @@
-"""Share a state among many hosts, on Redis 6.2 or Valkey.
+"""Redis: a server that the processes of several machines share (extra ``redis``).
 
-Each transaction is two scripts on the server, by the server's clock. A process may die at any moment without a loss.
-When the server itself loses its data, open jobs are lost with it: a server that writes nothing to a disk is warned of,
-once.
+Each method is one call of the script `redis.lua`, which Redis runs as one step. A Redis cluster is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import inspect
-import logging
-import random
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Iterable
+from importlib.resources import files
 from typing import Any
 
-import redis.asyncio as redis
-from redis.asyncio.connection import AbstractConnection
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
+import anyio
+import anyio.to_thread
+from attrs import fields
 
+from cmsapi.config import HOUR, SECOND
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.state import scripts
-from cmsapi.state.redaction import redact_url
-from cmsapi.state.rows import Read, Rows, Table, Transaction, Write
-from cmsapi.state.store import LEASE_TTL, State, T
-from cmsapi.state.text import read_text, write_text
+from cmsapi.observe.events import logger
+from cmsapi.state.store import PATIENCE, SCHEMA, JobStatus, Row, Taken, host_of
 
-logger: logging.Logger = logging.getLogger("cmsapi")
-
-# Seconds for one command; a failed one is repeated twice.
-TIMEOUT = 2.0
-REPEATS = 2
-# Seconds for one command with all repeats, once the server was waited for in vain, until it answers again.
-SHORT_TIMEOUT = 1.0
-CONNECTIONS = 16
-# Milliseconds for which a transaction locks rows, so that a process that dies in one holds the others up for no longer;
-# seconds for which the others try; and those for which the limits are kept.
-LOCK_LIFE = 1000
-TRY_FOR = 5.0
-LIMITS_TTL = 7200
-OLDEST = (6, 2)
-# Without these the client reads its own version from the disk, on the loop, for each connection.
-_NAMELESS: dict[str, Any] = (
-    {"driver_info": None}
-    if "driver_info" in inspect.signature(AbstractConnection.__init__).parameters
-    else {"lib_name": None, "lib_version": None}
-)
+_FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remaining", "id")]
 
 
-_NO_ANSWER = (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError)
+class RedisStore:
+    """A state in Redis."""
 
-
-class RedisState(State):
-    """Share a state among many hosts, on Redis 6.2 or Valkey.
-
-    Args:
-        url: `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. What the Redis client
-            takes as a query, such as `ssl_ca_certs`, may follow.
-        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
-
-    Raises:
-        ConfigError: The URL cannot be read.
-    """
-
-    def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
-        super().__init__(lease_ttl)
-        self._shown_url = redact_url(url)
-        # Older clients accept the certificate of any host.
-        checks = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
+    def __init__(self, url: str, key: str) -> None:
         try:
-            pool = redis.BlockingConnectionPool.from_url(
-                url,
-                max_connections=CONNECTIONS,
-                decode_responses=True,
-                socket_timeout=TIMEOUT,
-                socket_connect_timeout=TIMEOUT,
-                retry=Retry(ExponentialBackoff(cap=0.4, base=0.05), REPEATS),
-                **_NAMELESS,
-                **checks,
-                retry_on_error=[RedisConnectionError, RedisTimeoutError],
-            )
-        except (ValueError, TypeError) as error:
-            raise ConfigError(
-                f"state: {self._shown_url} is not the URL of a Redis server ({type(error).__name__})."
-            ) from None
-        self._client: redis.Redis = redis.Redis.from_pool(pool)
-        self._greeted = False
-        self._greeting = asyncio.Lock()
-        # Commands to which the server has not answered, whether the last one was such, and the last cause that it or
-        # the network named since it answered.
-        self._unanswered = 0
-        self._silent = False
-        self._cause = ""
-        self._closed = False
-        self._scripts = [
-            self._client.register_script(script) for script in (scripts.LOCK_AND_READ, scripts.WRITE_AND_UNLOCK)
-        ]
-
-    async def _run(self, transaction: Transaction[T]) -> T:
-        mine, time = secrets.token_hex(8), asyncio.get_running_loop().time
-        give_up = time() + TRY_FOR
-        # Where its version stands, and its locks.
-        keys = [_key(transaction.scope, "version")]
-        keys += [_key(transaction.scope, "lock", read.table.title, *read.names) for read in transaction.locked]
-        while True:
-            found = await self._ask(self._lock_and_read, mine, keys, transaction.reads)
-            if found is not None:
-                writes: Sequence[Write] = ()
-                try:
-                    writes, result = transaction.decide(*found)
-                finally:
-                    # Also when nothing is written, because of the locks.
-                    done = transaction.flushed is None or await self._ask(self._write_and_unlock, mine, keys, writes)
-                if done:
-                    return result
-            if time() > give_up:
-                raise StateError(
-                    f"The state {self._shown_url} cannot be used: for {TRY_FOR:g} s, other processes changed the same "
-                    "rows. Nothing was written."
-                )
-            await asyncio.sleep(random.uniform(0.001, 0.02))  # noqa: S311  no secret
-
-    async def _lock_and_read(self, mine: str, keys: Sequence[str], reads: Sequence[Read]) -> list[Any] | None:
-        """Lock rows, and return the time and what was read; None while another transaction has locked them."""
-        hashes = [(read, key) for read in reads for key in await self._hashes(read)]
-        args: list[Any] = [mine, len(keys) - 1, LOCK_LIFE]
-        for read, _ in hashes:
-            args += ("row" if read.table.durable else "unsure", read.names[-1]) if read.is_one else ("rows", "")
-        answer: Any = await self._scripts[0]([*keys, *(key for _, key in hashes)], args)
-        if answer is None:
-            return None
-        found: dict[Read, Rows] = {read: [] for read in reads}
-        for (read, _), texts in zip(hashes, answer[1], strict=True):
-            pairs = [(read.names[-1], *texts)] if read.is_one else zip(texts[::2], texts[1::2], strict=True)
-            found[read] += [(name, *_read_values(read.table, text)) for name, text in pairs if text is not None]
-        return [int(answer[0]) / 1e6, *found.values()]
-
-    async def _write_and_unlock(self, mine: str, keys: Sequence[str], writes: Sequence[Write]) -> bool:
-        """Write rows and unlock them; return whether they were still locked."""
-        args: list[Any] = [mine, len(keys) - 1]
-        for write in writes:
-            args += write.names[-1], _written(write), "" if write.table.durable else LIMITS_TTL
-        hashes = [_key(write.names[0], write.table.title, *write.names[1:-1]) for write in writes]
-        return bool(await self._scripts[1]([*keys, *hashes], args))
-
-    async def _hashes(self, read: Read) -> list[str]:
-        """Return the keys of the hashes in which rows lie."""
-        names, missing = read.names, len(read.table.names) - len(read.names)
-        key = _key(names[0], read.table.title, *(names[1:] if missing else names[1:-1]))
-        if missing < 2:
-            return [key]
-        return [found async for found in self._client.scan_iter(match=f"{key}:*", count=1000)]
-
-    async def _ask(self, command: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        """Run a command, after the server was greeted.
-
-        Raises:
-            StateError: The server does not answer, refuses, or holds another version's state.
-        """
-        if self._closed:
-            raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
-        unanswered, greeted = self._unanswered, False
+            from redis import RedisError
+            from redis.asyncio.connection import parse_url
+        except ImportError:
+            raise ConfigError("state=redis:// needs redis: pip install 'cmsapi[redis]'") from None
         try:
-            if not self._greeted:
-                async with self._greeting:
-                    if not self._greeted:
-                        if self._unanswered != unanswered:
-                            raise RedisConnectionError(self._cause)
-                        async with self._time_limit():
-                            await self._greet()
-            greeted = True
-            async with self._time_limit():
-                result = await command(*args)
-        except (RedisError, OSError, TimeoutError) as error:
-            self._silent = isinstance(error, _NO_ANSWER)
-            self._unanswered += self._silent
-            self._cause = str(error).rstrip(".") or self._cause
-            raise self._error(error, greeted) from error
-        self._silent, self._cause = False, ""
-        return result
+            parse_url(url)
+        except ValueError:
+            raise ConfigError("state is no address of Redis: expected redis://user:password@host:port/0") from None
+        self.scope: str = ""
+        self._url = url
+        self._key = key
+        self._name = host_of(url)
+        self._errors = (RedisError, OSError)
+        self._client: Any = None
+        self._script: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._looked = False  # whether the settings of the server were looked at
 
-    def _time_limit(self) -> asyncio.Timeout:
-        """Wait shortly for a server that was waited for in vain, so that closing a client waits for it once."""
-        return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
+    async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
+        place = ("1", *item) if item else ("0", "", "")
+        values = [(name, getattr(row, name)) for name in _FIELDS if getattr(row, name) is not None]
+        written = [each for pair in values for each in pair]
+        return self._first(await self._launches("insert", row.id, row.kind, row.target, deadline, *place, *written))
 
-    def _error(self, error: Exception, greeted: bool) -> StateError:
-        said = str(error).rstrip(".")
-        if not said:
-            said = f"no answer; before that {self._cause}" if self._cause else "no answer"
-        if said.startswith("CMSAPI "):
-            _, found, ours = said.split()
-            return StateError(
-                f"The state {self._shown_url} was made by another version of this SDK (its layout is {found}, this "
-                f"one's is {ours}); it was left as it is. Let all processes that share it use one version, "
-                "or use another database. Jobs that are open in it are only known there."
-            )
-        return StateError(
-            f"The state {self._shown_url} cannot be used ({type(error).__name__}: {said}). "
-            # Before it is greeted, nothing is sent to it that would change something.
-            f"{'What was to be written may have been written' if greeted else 'Nothing was written'}. "
-            "See that the server runs, can be reached, and lets this user run scripts."
-        )
+    async def get(self, launch_id: str) -> Row | None:
+        return self._first(await self._launches("get", launch_id))
 
-    async def _greet(self) -> None:
-        about: Any = await self._client.info()
-        version = str(about.get("redis_version", ""))
-        if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
-            raise StateError(
-                f"The server at {self._shown_url} is Redis {version}; the shared state needs 6.2 or later."
-            )
-        await self._warn_of_loss(about)
-        self._greeted = True
+    async def find(self, kind: str, target: str) -> Row | None:
+        return self._first(await self._launches("find", kind, target))
 
-    async def _warn_of_loss(self, about: Any) -> None:
-        if self._shown_url in _warned:
-            return
-        _warned.add(self._shown_url)
-        try:
-            said: Any = await self._client.config_get("save", "maxmemory-policy")
-        except RedisError:
-            # Many services do not let their users read this.
-            said = {}
-        if said.get("save") == "" and not about.get("aof_enabled"):
-            logger.warning(
-                "the server at %s writes nothing to a disk: when it restarts, open jobs and what is left of the limits "
-                "are forgotten, and launches may be paid twice; switch on appendonly",
-                self._shown_url,
-            )
-        policy = str(said.get("maxmemory-policy") or about.get("maxmemory_policy") or "noeviction")
-        if policy != "noeviction":
-            # Only what is kept about the limits has a time to live.
-            kept = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
-            logger.warning(
-                "the server at %s may evict what is kept %s (maxmemory-policy %s); use noeviction",
-                self._shown_url,
-                kept,
-                policy,
-            )
+    async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
+        found = self._read(await self._launches("rows", *statuses))
+        return sorted((row for _, row in found), key=lambda row: -row.age)
+
+    async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
+        written: list[Any] = []
+        for name, value in changes.items():
+            written += (f"-{name}", "") if value is None else (name, value)
+        over = "" if deadline is None else deadline
+        expected = (row.id, row.status, row.attempt, changes.get("status", ""), over)
+        return bool(await self._launches("update", *expected, *written))
+
+    async def delete(self, *ids: str) -> None:
+        await self._launches("delete", *ids)
+
+    async def add_item(self, batch: str, item: str, launch_id: str) -> None:
+        await self._launches("add_item", batch, item, launch_id)
+
+    async def items(self, batch: str) -> dict[str, Row]:
+        return dict(self._read(await self._launches("items", batch)))
+
+    async def drop_items(self, batch: str, items: Iterable[str]) -> None:
+        await self._launches("drop_items", batch, *items)
+
+    async def batches(self) -> dict[str, dict[JobStatus, int]]:
+        counts: dict[str, dict[JobStatus, int]] = {}
+        for name, word in await self._launches("batches"):
+            count, status = counts.setdefault(name.decode(), {}), JobStatus(word.decode())
+            count[status] = count.get(status, 0) + 1
+        return counts
+
+    async def durations(self) -> dict[str, str]:
+        learned = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:durations")
+        return {kind.decode(): value.decode() for kind, value in learned.items()}
+
+    async def save_durations(self, kind: str, learned: str) -> None:
+        await self._command("HSET", f"cmsapi:{{{self.scope}}}:durations", kind, learned)
+
+    async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
+        wait, used = await self._call(self._key, "take", request_id, per_second, per_hour, seconds, SECOND, HOUR)
+        jobs = await self._command("HGETALL", f"cmsapi:{{{self.scope}}}:jobs")
+        return Taken(float(wait), used, {kind.decode(): int(count) for kind, count in jobs.items() if int(count)})
+
+    async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
+        count: int = await self._call(self._key, "answered", request_id, int(departed), pause, HOUR)
+        return count
 
     async def aclose(self) -> None:
-        """Let others claim what this process holds, and close the connections."""
-        if self._closed:
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            with anyio.CancelScope(shield=True), contextlib.suppress(*self._errors):
+                await client.aclose()
+
+    def _first(self, answer: list[Any]) -> Row | None:
+        return next((row for _, row in self._read(answer)), None)
+
+    def _read(self, answer: list[Any]) -> list[tuple[str, Row]]:
+        now, found = float(answer[0]), []
+        for name, launch_id, pairs in answer[1:]:
+            row: dict[str, Any] = {field.decode(): value for field, value in zip(pairs[::2], pairs[1::2], strict=True)}
+            row |= {field: value.decode() for field, value in row.items() if field != "result"}
+            created, deadline = float(row.pop("created")), float(row.pop("deadline"))
+            row |= {"status": JobStatus(row["status"]), "attempt": int(row["attempt"]), "id": launch_id.decode()}
+            found.append((name.decode(), Row(**row, age=now - created, remaining=deadline - now)))
+        return found
+
+    async def _launches(self, operation: str, *values: Any) -> Any:
+        return await self._call(self.scope, operation, *values)
+
+    async def _call(self, tag: str, *values: Any) -> Any:
+        return await self._carry_out(lambda: self._script([f"cmsapi:{{{tag}}}"], values))
+
+    async def _command(self, *words: str) -> Any:
+        return await self._carry_out(lambda: self._client.execute_command(*words))
+
+    async def _carry_out(self, work: Any) -> Any:
+        if self._loop is not asyncio.get_running_loop():
+            self._loop, self._client, self._one_at_a_time = asyncio.get_running_loop(), None, asyncio.Lock()
+        async with self._one_at_a_time:
+            try:
+                await self._open()
+                return await work()
+            except BaseException as error:
+                await self.aclose()
+                if isinstance(error, self._errors):
+                    raise StateError(
+                        f"the state {self._name} does not answer: {type(error).__name__}: {error}"
+                    ) from error
+                raise
+
+    async def _open(self) -> None:
+        """Open a connection unless there is a live one: a command is never sent twice, so the loss must show before."""
+        import redis
+        from redis.asyncio import Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        if self._client is not None:
+            try:
+                await self._client.ping()
+            except self._errors:  # it was closed at the other end
+                await self.aclose()
+            else:
+                return
+        options: dict[str, Any] = {"protocol": 2, "retry": Retry(NoBackoff(), 0)}
+        options |= {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE}
+        if hasattr(redis, "driver_info"):
+            options["driver_info"] = None  # the default reads files in the event loop
+        self._client = Redis.from_url(self._url, **options)
+        source = await anyio.to_thread.run_sync(lambda: files("cmsapi.state").joinpath("redis.lua").read_text())
+        self._script = self._client.register_script(source)
+        await self._look()
+        await self._client.set("cmsapi:schema", SCHEMA, nx=True)
+        schema = int(await self._client.get("cmsapi:schema"))
+        if schema > int(SCHEMA):
+            problem = f"the state {self._name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
+            raise StateError(f"{problem}: upgrade cmsapi, or use another state")
+
+    async def _look(self) -> None:
+        from redis import ResponseError
+
+        about: dict[str, Any] = {}
+        with contextlib.suppress(ResponseError):  # some hosts allow neither of the two commands
+            about |= await self._client.info()
+            about |= await self._client.config_get("save")
+        if about.get("cluster_enabled"):
+            problem = f"the state {self._name} is a Redis cluster, and a Redis cluster is not supported"
+            raise StateError(f"{problem}: use a server that is none, PostgreSQL or SQLite")
+        if self._looked:
             return
-        try:
-            await super().aclose()
-        finally:
-            self._closed = True
-            await self._client.aclose()
-
-
-_warned: set[str] = set()
-
-
-def _key(scope: str, *names: str) -> str:
-    tag = hashlib.blake2b(scope.encode(), digest_size=16).hexdigest()
-    return ":".join(("cmsapi", f"{{{tag}}}", *names))
-
-
-def _written(write: Write) -> str:
-    """Return the text of the values of a row: a single one as it is."""
-    if write.values is None:
-        return ""
-    return str(write.values[0]) if len(write.values) == 1 else write_text(write.values)
-
-
-def _read_values(table: Table, text: str) -> Sequence[Any]:
-    """Return the values of a row.
-
-    Raises:
-        StateError: The text does not hold them.
-    """
-    if len(table.values) == 1:
-        return [text]
-    values = read_text(text)
-    if not isinstance(values, list) or len(values) != len(table.values):
-        raise StateError(
-            f"A row of the state ({table.title}) cannot be read; something other than this SDK wrote there. Nothing "
-            "was sent or charged; use another state, or repair this one."
-        )
-    return values
+        self._looked = True
+        lost = "launches and the count of requests may be lost, and jobs paid twice"
+        policy = about.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            logger.warning("the state %s deletes entries when its memory is full (%s): %s", self._name, policy, lost)
+        if not about.get("aof_enabled", 1) and not about.get("save", "unknown"):
+            logger.warning("the state %s writes nothing to a disk: %s when it restarts", self._name, lost)

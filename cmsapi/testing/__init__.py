@@ -1,11 +1,9 @@
-"""Test code that uses the SDK: fixtures for pytest, handwritten answers, and assertions about requests.
+"""Tools for the tests of programs that use cmsapi.
 
-Every run of pytest loads `cmsapi.testing.plugin` if the package is installed. So this module, too, loads a name only
-when it is first used.
+`HandlerTransport` answers requests with a function. The plugin for pytest, which is loaded by itself, has the fixtures
+``cms_sandbox`` and ``cms_client``. ``unittest.mock.create_autospec(cmsapi.Client)`` works as well.
 """
 
-from __future__ import annotations
+from cmsapi.testing.handler import HandlerTransport
 
-from cmsapi._stub import attach_stub
-
-__getattr__, __dir__ = attach_stub(__name__)
+__all__ = ["HandlerTransport"]

@@ -1,109 +1,59 @@
-"""Answer requests with a function, for answers that the sandbox does not give."""
+"""A transport whose answers are yours, for what the sandbox does not do."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
-import attrs
+from attrs import evolve
 
-from cmsapi.message import Request, Response
+from cmsapi.messages import Request, Response
 
-
-@attrs.frozen
-class RecordedRequest:
-    """Record one request to a `HandlerTransport`.
-
-    Args:
-        at: Time in seconds of the event loop.
-        method: HTTP method.
-        path: Path as sent, without the query.
-        query: Query as sent, percent-encoded; empty without one.
-        status: Status of the answer, or None if the handler raised an error.
-        request: The request; its representation masks the key.
-    """
-
-    at: float
-    method: str
-    path: str
-    query: str
-    status: int | None
-    request: Request
-
-    def json(self) -> Any:
-        """Return the document in the body, or None without a body."""
-        return None if self.request.body is None else json.loads(self.request.body)
+Answer: TypeAlias = Response | Mapping[str, Any] | Sequence[Any]
+Handler: TypeAlias = Callable[[Request], Answer | Awaitable[Answer]]
 
 
 class HandlerTransport:
-    """Answer requests with your own function, for `Client(transport=HandlerTransport(handler))`.
+    """Transport that calls a function for each request, like ``httpx.MockTransport``, and records the requests.
+
+    ::
+
+        transport = HandlerTransport(lambda request: {"id": "kwd_1", "analysisStatus": "success"})
+        async with Client("sk_test", base_url="http://localhost", transport=transport) as client:
+            await client.keywords.get("kwd_1")
+        assert transport.requests[0].operation == "get_keyword"
+
+    Clients keep limits, repeat and poll as always: a test that waits belongs into virtual time (looptime), or gets a
+    client with ``retry=RetryPolicy(max_attempts=1)``. A job has to be seen at work (``pending``) before it succeeds.
 
     Args:
-        handler: Takes a `cmsapi.Request` and returns a `cmsapi.Response`, or a JSON document to answer with 200. It may
-            be asynchronous. An error that it raises acts as an error of the network: `cmsapi.NotSentError` means that
-            nothing was sent, an `OSError` that no answer came.
+        handler: Function or coroutine function from a request to a `Response`, or to a document that is sent as JSON
+            with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network does; what else it
+            raises comes out of the call.
+
+    Attributes:
+        requests: The requests in the order in which they came, repeats and polls included.
     """
 
-    def __init__(self, handler: Callable[[Request], Any]) -> None:
+    def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        #: All requests, in order.
-        self.ledger: list[RecordedRequest] = []
+        self.requests: list[Request] = []
 
     async def send(self, request: Request) -> Response:
-        """Call the handler.
+        """Record a request, and return the handler's answer to it."""
+        self.requests.append(request)
+        answer = self._handler(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, Response):
+            # cmsapi looks headers up in lower case; people write `Retry-After`
+            return evolve(answer, headers={name.lower(): value for name, value in answer.headers.items()})
+        if not isinstance(answer, Mapping | list):
+            where = f"{request.method} {request.url}"
+            raise TypeError(f"the handler must return a Response, a dict or a list, got {answer!r} for {where}")
+        return Response(200, {"content-type": "application/json"}, json.dumps(answer).encode())
 
-        Raises:
-            TypeError: The handler returned neither a response nor a JSON document.
-        """
-        at, status = asyncio.get_running_loop().time(), None
-        try:
-            answer = self._handler(request)
-            if inspect.isawaitable(answer):
-                answer = await answer
-            response = _response(answer, request)
-            status = response.status
-        finally:
-            url = urlsplit(request.url)
-            self.ledger.append(RecordedRequest(at, request.method, url.path, url.query, status, request))
-        return response
-
-
-def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Make a response with a JSON body.
-
-    Args:
-        document: The document to send.
-        status: HTTP status.
-        headers: Further headers.
-    """
-    body = json.dumps(document).encode()
-    return Response(status, {"content-type": "application/json", **(headers or {})}, body)
-
-
-def error_response(
-    status: int, code: str, message: str = "from the test", headers: Mapping[str, str] | None = None
-) -> Response:
-    """Make an error response in the form of the service (specification 7).
-
-    Args:
-        status: HTTP status.
-        code: Value of `error.code`, for example `not_found`.
-        message: Value of `error.message`.
-        headers: Further headers, for example `Retry-After`.
-    """
-    return json_response({"error": {"code": code, "message": message}}, status, headers)
-
-
-def _response(answer: object, request: Request) -> Response:
-    if isinstance(answer, Response):
-        return answer
-    if isinstance(answer, dict | list):
-        return json_response(answer)
-    raise TypeError(
-        f"The handler must return a cmsapi.Response, or a dict or list for a JSON answer, got {answer!r} for "
-        f"{request.method} {urlsplit(request.url).path}."
-    )
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""

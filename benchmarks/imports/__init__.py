@@ -1,1 +1,0 @@
-"""What importing the package and making the first client cost, next to what they stand on."""

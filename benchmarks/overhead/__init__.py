@@ -1,1 +1,0 @@
-"""What the whole client costs per call over the bare transport."""

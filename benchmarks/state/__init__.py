@@ -1,1 +1,0 @@
-"""What the shared state costs, and whether several processes keep their limits together."""

@@ -1,1 +1,0 @@
-"""What tens of thousands of waiting jobs cost in one process: memory, CPU and the event loop's patience."""

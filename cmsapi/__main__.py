@@ -1,5 +1,0 @@
-"""`python -m cmsapi`."""
-
-from cmsapi.cli import main
-
-main()

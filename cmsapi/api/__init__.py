@@ -1,1 +1,0 @@
-"""The interface of the service: operations, models, and the conversion of documents."""

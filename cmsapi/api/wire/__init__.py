@@ -1,1 +1,0 @@
-"""Convert between JSON and models: strictly where the specification is explicit; all else is kept as it came."""

@@ -1,1 +1,0 @@
-"""Read from a terminal and write to it: questions, tables, progress, messages and exit codes."""

@@ -1,1 +1,0 @@
-"""Show objects of the SDK in notebooks and terminals."""

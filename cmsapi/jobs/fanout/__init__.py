@@ -1,1 +1,0 @@
-"""Run many jobs: fan-outs, named batches, `as_completed`, a table of jobs."""

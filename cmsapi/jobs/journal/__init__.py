@@ -1,1 +1,0 @@
-"""The launch journal: it keeps launches from being lost or paid twice."""

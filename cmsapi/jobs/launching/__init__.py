@@ -1,1 +1,0 @@
-"""Launch paid work at most once, and reconcile launches without an answer."""

@@ -1,1 +1,0 @@
-"""Poll jobs, and wake their waiters when they finish."""

@@ -1,1 +1,0 @@
-"""Decide when each job is polled, and when more are launched, so that all of them fit into the limits."""

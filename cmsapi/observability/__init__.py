@@ -1,1 +1,0 @@
-"""Events of a client's work, and what listens to them: hooks, the log, statistics and OpenTelemetry."""

@@ -1,1 +1,0 @@
-"""The interface of the service: its operations, their schemas, and the descriptions made of them."""

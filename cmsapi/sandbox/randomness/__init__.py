@@ -1,1 +1,0 @@
-"""Seeded random numbers, identifiers and distributions."""

@@ -1,1 +1,0 @@
-"""How requests reach the service: through a transport in the same process, or on a socket."""

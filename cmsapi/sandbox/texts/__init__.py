@@ -1,1 +1,0 @@
-"""Articles, markup and its sanitising."""

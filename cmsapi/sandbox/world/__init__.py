@@ -1,1 +1,0 @@
-"""The state of one service: its records, credits, jobs and clock."""

@@ -1,1 +1,0 @@
-"""Asynchronous work of the service: launched at most once, polled within the limits, awaited by any number of tasks."""

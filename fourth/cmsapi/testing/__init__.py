@@ -1,9 +1,0 @@
-"""Tools for the tests of programs that use cmsapi.
-
-`HandlerTransport` answers requests with a function. The plugin for pytest, which is loaded by itself, has the fixtures
-``cms_sandbox`` and ``cms_client``. ``unittest.mock.create_autospec(cmsapi.Client)`` works as well.
-"""
-
-from cmsapi.testing.handler import HandlerTransport
-
-__all__ = ["HandlerTransport"]

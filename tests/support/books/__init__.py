@@ -1,1 +1,0 @@
-"""Look for services with odd books that are paid twice without a word."""
