@@ -1,26 +1,39 @@
-"""Two saturated hours in virtual time: how much of both limits each limiter uses, and how often it breaks them.
+"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it breaks them; and CPU.
 
 The service counts exactly at arrival; each request takes 20 to 200 ms each way; forty callers never rest. After a 429
-they wait for ``Retry-After``. The dripping bucket is the only
-peer so far; libraries that read the wall clock need theirs replaced to run in virtual time.
+they wait for ``Retry-After``. Each limiter has both windows, as its own documentation shows. Those that read another
+clock than the event loop's read the loop's here. The cost is that of taking a token that is free, in real time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+from unittest.mock import patch
 
-import looptime
+from aiolimiter import AsyncLimiter
+from limits import RateLimitItemPerHour, RateLimitItemPerSecond
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import MovingWindowRateLimiter
+from pyrate_limiter import Duration, InMemoryBucket, Limiter as PyrateLimiter, Rate
 
+from benchmarks.table import show
 from cmsapi import Client, RateLimits
+from cmsapi.limits.limiter import Limiter
 from cmsapi.messages import Request, Response
+from tests.support.strict import virtually
 
+Take: TypeAlias = Callable[[], Awaitable[object]]
 _CALLERS = 40
 _HOURS = 7200.0
+_TAKES, _ROUNDS = 1000, 30
+_RESOLUTION = 1e-3  # seconds to sleep beyond a moment, more than the resolution of virtual time
 
 
 class Service:
@@ -59,53 +72,95 @@ class Service:
         """Do nothing."""
 
 
-class Dripping:
-    """A bucket whose tokens come back at a steady rate, as most limiters have it."""
+@contextmanager
+def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
+    """Two leaky buckets: their tokens come back at a steady rate."""
+    hour, second = AsyncLimiter(per_hour, 3600), AsyncLimiter(per_second, 1)
 
-    def __init__(self, tokens: int, seconds: float) -> None:
-        self.tokens, self.size, self.rate, self.at = float(tokens), tokens, tokens / seconds, 0.0
+    async def take() -> None:
+        await hour.acquire()
+        await second.acquire()
 
-    async def take(self) -> None:
-        """Wait for a token and take it."""
-        loop = asyncio.get_running_loop()
-        while True:
-            self.tokens = min(self.size, self.tokens + (loop.time() - self.at) * self.rate)
-            self.at = loop.time()
-            if self.tokens >= 1:
-                self.tokens -= 1
-                return
-            await asyncio.sleep((1 - self.tokens) / self.rate + 1e-4)  # more than the resolution of virtual time
+    yield take
+
+
+@contextmanager
+def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
+    """A log with two rates, and its 50 ms of buffer."""
+    loop = asyncio.get_running_loop()
+
+    class Bucket(InMemoryBucket):
+        def now(self) -> int:
+            return int(loop.time() * 1000)
+
+    with PyrateLimiter(Bucket([Rate(per_second, Duration.SECOND), Rate(per_hour, Duration.HOUR)])) as limiter:
+        yield lambda: limiter.try_acquire_async("key")
+
+
+@contextmanager
+def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
+    """Two moving windows. It refuses instead of waiting: the caller sleeps until the time that it names."""
+    loop = asyncio.get_running_loop()
+    window, items = (
+        MovingWindowRateLimiter(MemoryStorage()),
+        (RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)),
+    )
+
+    async def take() -> None:
+        for item in items:
+            while not await window.hit(item, "key"):
+                stats = await window.get_window_stats(item, "key")
+                await asyncio.sleep(max(0.0, stats.reset_time - loop.time()) + _RESOLUTION)
+
+    with patch("limits.aio.storage.memory.time", SimpleNamespace(time=loop.time)):
+        yield take
+
+
+@contextmanager
+def by_cmsapi(per_second: int, per_hour: int) -> Iterator[Take]:
+    """The limiter of a client."""
+    limiter = Limiter(RateLimits(per_second, per_hour))
+
+    async def take() -> None:
+        async with limiter.acquire():
+            pass
+
+    yield take
+
+
+PEERS: dict[str, Callable[[int, int], AbstractContextManager[Take]]] = {
+    "aiolimiter": by_aiolimiter,
+    "pyrate-limiter": by_pyrate_limiter,
+    "limits": by_limits,
+}
 
 
 @asynccontextmanager
-async def by_cmsapi(service: Service) -> AsyncIterator[Callable[[], Any]]:
-    """The client itself."""
-    limits = RateLimits()
-    async with Client("sk_x", base_url="http://localhost:9", transport=service, limits=limits) as client:
+async def client(service: Service) -> AsyncIterator[Take]:
+    """Call with the client itself."""
+    async with Client("sk_x", base_url="http://localhost:9", transport=service) as client:
         yield lambda: client.request("GET", "/v1/me")
 
 
-async def patiently(service: Service, take: Callable[[], Any]) -> None:
-    """Send one request when a limiter lets it go, and wait after a 429."""
-    await take()
-    answer = await service.send(Request("GET", "http://localhost:9/v1/me"))
-    if answer.status == 429:
-        await asyncio.sleep(float(answer.headers["retry-after"]))
+def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]:
+    """Return what calls when a limiter lets it go, and waits after a 429."""
+
+    @asynccontextmanager
+    async def make(service: Service) -> AsyncIterator[Take]:
+        with PEERS[peer](20, 1000) as take:
+
+            async def call() -> None:
+                await take()
+                answer = await service.send(Request("GET", "http://localhost:9/v1/me"))
+                if answer.status == 429:
+                    await asyncio.sleep(float(answer.headers["retry-after"]))
+
+            yield call
+
+    return make
 
 
-@asynccontextmanager
-async def by_dripping(service: Service) -> AsyncIterator[Callable[[], Any]]:
-    """Two dripping buckets."""
-    second, hour = Dripping(20, 1), Dripping(1000, 3600)
-
-    async def take() -> None:
-        await hour.take()
-        await second.take()
-
-    yield lambda: patiently(service, take)
-
-
-async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Callable[[], Any]]]) -> Service:
+async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]]) -> Service:
     """Return the service after two hours of callers that never rest."""
     service = Service()
     async with make(service) as call:
@@ -114,7 +169,7 @@ async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Callabl
             while True:
                 await call()
 
-        callers = [asyncio.create_task(caller()) for _ in range(_CALLERS)]
+        callers: list[asyncio.Task[Any]] = [asyncio.create_task(caller()) for _ in range(_CALLERS)]
         await asyncio.sleep(_HOURS - 1)
         for task in callers:
             task.cancel()
@@ -122,15 +177,27 @@ async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Callabl
     return service
 
 
+async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> float:
+    """Return the CPU time of a token in microseconds, of a new limiter that never has to wait."""
+    with peer(2 * _TAKES, 2 * _TAKES) as take:
+        began = time.process_time()
+        for _ in range(_TAKES):
+            await take()
+        return (time.process_time() - began) / _TAKES * 1e6
+
+
 def main() -> None:
     """Run each limiter and print what came of it."""
     print(f"{'':24}{'429s':>8}{'accepted of 2,000':>20}{'seconds until the 1,000th':>28}")
-    for name, make in (("cmsapi", by_cmsapi), ("dripping buckets", by_dripping)):
-        loop = looptime.new_event_loop(start=0, noop_cycles=0, _enabled=True)
-        service = loop.run_until_complete(saturate(make))
-        loop.close()
+    for name, make in {"cmsapi": client, **{peer: calling(peer) for peer in PEERS}}.items():
+        service = virtually(saturate(make))
         thousandth = f"{service.accepted[999]:.0f}" if len(service.accepted) > 999 else "never"
-        print(f"{name:24}{service.refused:8}{len(service.accepted):20}{thousandth:>28}")
+        print(f"{name:24}{service.refused:8}{len(service.accepted):20,}{thousandth:>28}")
+    figures: dict[str, list[float]] = {"cmsapi": [], **{peer: [] for peer in PEERS}}
+    for _ in range(_ROUNDS):
+        for name, peer in {"cmsapi": by_cmsapi, **PEERS}.items():
+            figures[name].append(asyncio.run(cost(peer)))
+    show("A token of both limits that is free", "µs of CPU", figures)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd  # noqa: F401  not within a test, which may not block
 import pytest
 from attrs import evolve
 from tqdm.asyncio import tqdm  # type: ignore[import-untyped]  # it has no types of its own

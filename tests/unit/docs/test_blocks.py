@@ -138,7 +138,7 @@ def served(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Serve a sandbox on a socket, and return the environment of a terminal that uses it."""
     folder = Path(sys.executable).parent
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    command = [str(folder / "cmsapi"), "sandbox", "--port", "0", "--seconds", "1"]
+    command = [str(folder / "cmsapi"), "sandbox", "--port", "0", "--seconds", "1", "--seed", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         for _ in range(2):
