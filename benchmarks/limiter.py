@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from unittest.mock import patch
 
 from aiolimiter import AsyncLimiter
@@ -33,7 +33,8 @@ Take: TypeAlias = Callable[[], Awaitable[object]]
 _CALLERS = 40
 _HOURS = 7200.0
 _TAKES, _ROUNDS = 1000, 30
-_RESOLUTION = 1e-3  # seconds to sleep beyond a moment, more than the resolution of virtual time
+# Seconds by which timers are late, as real ones are. Virtual time is rounded: who waits for less would wait for ever.
+_LATE = 1e-4
 
 
 class Service:
@@ -101,16 +102,14 @@ def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
 def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
     """Two moving windows. It refuses instead of waiting: the caller sleeps until the time that it names."""
     loop = asyncio.get_running_loop()
-    window, items = (
-        MovingWindowRateLimiter(MemoryStorage()),
-        (RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)),
-    )
+    window = MovingWindowRateLimiter(MemoryStorage())
+    items = RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)
 
     async def take() -> None:
         for item in items:
             while not await window.hit(item, "key"):
                 stats = await window.get_window_stats(item, "key")
-                await asyncio.sleep(max(0.0, stats.reset_time - loop.time()) + _RESOLUTION)
+                await asyncio.sleep(max(_LATE, stats.reset_time - loop.time()))
 
     with patch("limits.aio.storage.memory.time", SimpleNamespace(time=loop.time)):
         yield take
@@ -162,15 +161,17 @@ def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]
 
 async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]]) -> Service:
     """Return the service after two hours of callers that never rest."""
-    service = Service()
+    service, loop = Service(), asyncio.get_running_loop()
+    call_at = loop.call_at
     async with make(service) as call:
 
         async def caller() -> None:
             while True:
                 await call()
 
-        callers: list[asyncio.Task[Any]] = [asyncio.create_task(caller()) for _ in range(_CALLERS)]
-        await asyncio.sleep(_HOURS - 1)
+        with patch.object(loop, "call_at", lambda when, *rest, **named: call_at(when + _LATE, *rest, **named)):
+            callers = [asyncio.create_task(caller()) for _ in range(_CALLERS)]
+            await asyncio.sleep(_HOURS - 1)
         for task in callers:
             task.cancel()
         await asyncio.gather(*callers, return_exceptions=True)
@@ -179,7 +180,7 @@ async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]])
 
 async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> float:
     """Return the CPU time of a token in microseconds, of a new limiter that never has to wait."""
-    with peer(2 * _TAKES, 2 * _TAKES) as take:
+    with peer(_TAKES + 1, 2 * _TAKES) as take:
         began = time.process_time()
         for _ in range(_TAKES):
             await take()
