@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from datetime import timedelta
 from typing import Any, Literal, Self, TypeVar
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from cmsapi.errors import ArgumentError, CMSError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.fan_out import FanOut, Run, check_options, each, seconds_of
@@ -87,10 +87,11 @@ class Batch:
         Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
         two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
-        flying = check_options(items, in_flight, errors, max_credits)
-        budget, seconds = Budget(max_credits), seconds_of("timeout", timeout)
-        run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, items, flying, budget, seconds, self.name, key)
-        run.recovery, run.on_review = self._recovery, on_review
+        listed, flying = check_options(items, in_flight, errors, max_credits)
+        options = (Budget(max_credits), seconds_of("timeout", timeout), self.name, key, on_review)
+        run: _BatchRun[I, R] = _BatchRun(
+            self._recovery.poller, launch, listed, flying, *options, recovery=self._recovery
+        )
         self._run = run  # and not the fan-out: it stops the run when nobody holds it any more
         return FanOut(run, ordered=ordered, errors=errors)
 
@@ -156,15 +157,13 @@ class Batch:
         return [name for name, status in known.items() if status in statuses]
 
 
+@define(eq=False)
 class _BatchRun(Run[I, R]):
     """A fan-out whose items may have launches already."""
 
-    recovery: Recovery
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.statuses: dict[str, JobStatus] = {}
-        self._names: dict[int, str] = {}
+    recovery: Recovery = field(kw_only=True)
+    statuses: dict[str, JobStatus] = field(factory=dict, init=False)
+    _names: dict[int, str] = field(factory=dict, init=False)
 
     async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
         poller = self._poller

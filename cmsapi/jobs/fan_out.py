@@ -10,12 +10,14 @@ import asyncio
 import copy
 import inspect
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sized
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, Literal, Self, TypeVar
+
+from attrs import Factory, define, field
 
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.job import Job, Wait
@@ -32,51 +34,42 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 
+@define(eq=False)
 class Run(Generic[I, R]):
     """The work of one fan-out. It goes on in tasks of its own until it is done or stopped."""
 
-    def __init__(
-        self,
-        poller: Poller,
-        launch: Callable[[I], Any] | None,  # None for items that are jobs
-        items: Iterable[I] | AsyncIterable[I],
-        in_flight: int | None,  # None for as many as the hour holds
-        budget: Budget,
-        timeout: float,
-        batch: str | None = None,
-        key: Callable[[I], str] = str,
-    ) -> None:
-        self._poller = poller
-        self._launch = launch
-        listed = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
-        self._items: Iterable[I] | AsyncIterable[I] = listed
-        self._in_flight = in_flight
-        self._budget = budget
-        self._timeout = timeout
-        self._batch = batch
-        self._key = key
-        self._kind: JobKind | None = None
-        self._feeding: asyncio.Task[None] | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._sent_before = poller.limiter.sent
-        self._slot = asyncio.Event()  # set when a job has ended
-        self._out_of_credits: OutOfCreditsError | None = None
-        self._fed = False
-        self._stopped = False
-        self.on_review: OnReview | None = None
-        self.waits: dict[int, Wait] = {}
-        self._context = copy_context()  # one for all jobs instead of one each
-        self.total: int | None = len(self._items) if isinstance(self._items, list) else None
-        self.begun: int = 0
-        self.running: int = 0
-        self.credits_before: int = 0  # of earlier runs of a batch
-        self.counts: dict[str, int] = {"succeeded": 0, "failed": 0, "unknown": 0}
-        self.launched: list[Job[R]] = []
-        self.outcomes: deque[tuple[int, Outcome[I, R]]] = deque()
-        self.failure: BaseException | None = None
-        self.arrived: asyncio.Event = asyncio.Event()
-        self.changed: asyncio.Event = asyncio.Event()
+    _poller: Poller
+    _launch: Callable[[I], Any] | None  # None for items that are jobs
+    _items: Iterable[I] | AsyncIterable[I]
+    _in_flight: int | None  # None for as many as the hour holds
+    _budget: Budget
+    _timeout: float
+    _batch: str | None = None
+    _key: Callable[[I], str] = str
+    on_review: OnReview | None = None
+    loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
+    _kind: JobKind | None = field(default=None, init=False)
+    _tasks: set[asyncio.Task[None]] = field(factory=set, init=False)
+    _sent_before: int = field(default=Factory(lambda self: self._poller.limiter.sent, takes_self=True), init=False)
+    _slot: asyncio.Event = field(factory=asyncio.Event, init=False)  # set when a job has ended
+    _out_of_credits: OutOfCreditsError | None = field(default=None, init=False)
+    _fed: bool = field(default=False, init=False)
+    _stopped: bool = field(default=False, init=False)
+    _context: Context = field(factory=copy_context, init=False)  # one for all jobs instead of one each
+    waits: dict[int, Wait] = field(factory=dict, init=False)
+    total: int | None = field(
+        default=Factory(lambda self: len(self._items) if isinstance(self._items, list) else None, True), init=False
+    )
+    begun: int = field(default=0, init=False)
+    running: int = field(default=0, init=False)
+    credits_before: int = field(default=0, init=False)  # of earlier runs of a batch
+    counts: Counter[str] = field(factory=lambda: Counter(succeeded=0, failed=0, unknown=0), init=False)
+    launched: list[Job[R]] = field(factory=list, init=False)
+    outcomes: deque[tuple[int, Outcome[I, R]]] = field(factory=deque, init=False)
+    failure: BaseException | None = field(default=None, init=False)
+    asked: asyncio.Event = field(factory=asyncio.Event, init=False)  # set while outcomes are asked for
+    arrived: asyncio.Event = field(factory=asyncio.Event, init=False)
+    changed: asyncio.Event = field(factory=asyncio.Event, init=False)
 
     @property
     def finished(self) -> bool:
@@ -85,20 +78,20 @@ class Run(Generic[I, R]):
 
     def begin(self) -> None:
         """Begin to launch."""
-        if self._feeding is None:
+        if self.loop is None:
             self.loop = asyncio.get_running_loop()
-            self._feeding = asyncio.create_task(self._feed())
+            self.start(self._feed())
 
     async def stop(self) -> None:
         """Launch no more, and wait for no job; launches that were sent are kept by the state."""
         self.abandon()
-        await asyncio.gather(*self._tasks, *([self._feeding] if self._feeding else []), return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def abandon(self) -> None:
         """Launch no more, and wait for no job."""
         self._stopped = True
         self._poller.waiting.pop(self, None)
-        for task in (*self._tasks, *([self._feeding] if self._feeding else [])):
+        for task in self._tasks:
             if task is not asyncio.current_task(self.loop):
                 task.cancel()
         for wait in self.waits.values():
@@ -164,6 +157,7 @@ class Run(Generic[I, R]):
 
     async def _admit(self) -> float:
         """Wait until another job may be launched, and return the requests that are set aside for its life."""
+        await self.asked.wait()
         while self._in_flight is not None and self.running >= self._in_flight:
             self._slot.clear()
             await self._slot.wait()
@@ -192,7 +186,8 @@ class Run(Generic[I, R]):
 
     async def _launch_one(self, item: I) -> Job[R]:
         assert self._launch is not None  # noqa: S101  items are no jobs
-        CURRENT_ITEM.set(Item(self._budget, self._batch, self._key(item) if self._batch else "", self.on_review))
+        key = self._key(item) if self._batch else ""
+        CURRENT_ITEM.set(Item(self._budget, self.asked, self._batch, key, self.on_review))
         answer = self._launch(item)
         job = await answer if inspect.isawaitable(answer) and not isinstance(answer, Job) else answer
         if not isinstance(job, Job):
@@ -238,7 +233,8 @@ class Run(Generic[I, R]):
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
     """Outcomes of many jobs: ``async for`` as they come, or ``await`` for the list of all.
 
-    Nothing is launched before that. As a context, it launches no more once it is left; jobs that run go on.
+    Nothing is launched before that, nor after the iteration was cancelled, until it goes on. As a context, it launches
+    no more once it is left. Jobs that run go on at the service.
     """
 
     def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
@@ -269,6 +265,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     async def __anext__(self) -> Outcome[I, R]:
         run = self._run
+        run.asked.set()
         run.begin()
         while True:
             self._early.update(run.outcomes)
@@ -286,7 +283,11 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
             if run.finished:
                 raise StopAsyncIteration
             run.arrived.clear()
-            await run.arrived.wait()
+            try:
+                await run.arrived.wait()
+            except asyncio.CancelledError:
+                run.asked.clear()
+                raise
 
     def __await__(self) -> Generator[Any, None, list[Outcome[I, R]]]:
         return self._all().__await__()
@@ -296,7 +297,8 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:
-        return [outcome async for outcome in self]
+        async with self:
+            return [outcome async for outcome in self]
 
     async def __aenter__(self) -> Self:
         return self
@@ -309,14 +311,17 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         await self._run.stop()
 
 
-def check_options(items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None) -> int | None:
-    """Check the arguments of ``map``, and return the number of jobs in flight; None for as many as the hour holds."""
+def check_options(
+    items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None
+) -> tuple[Any, int | None]:
+    """Check the arguments of ``map``; return the items and the jobs in flight, None for as many as the hour holds."""
     if isinstance(items, str | bytes):
         raise ArgumentError("items", "must be several items, not one text")
     check_word("errors", errors, ("collect", "raise"))
     if max_credits is not None:
         check_number("max_credits", max_credits, 0)
-    return None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
+    listed = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
+    return listed, None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
 
 
 def seconds_of(parameter: str, value: float | timedelta | None, least: float = 1e-9) -> float:

@@ -33,6 +33,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
+import anyio
 from attrs import define, evolve, frozen
 
 from cmsapi.config import MARGIN, LaunchPolicy
@@ -51,7 +52,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind, Kind, service_time
-from cmsapi.jobs.poller import Poller, poller_of
+from cmsapi.jobs.poller import LOOK, Poller
 from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.tracked import Token, Tracked
@@ -76,6 +77,7 @@ class Item:
     """An item of a fan-out, while its launching function runs."""
 
     budget: Budget
+    asked: asyncio.Event  # set while outcomes are asked for; else nothing is launched
     batch: str | None = None
     key: str = ""  # its name in the batch
     on_review: OnReview | None = None
@@ -87,15 +89,11 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 
 
 class _InTheWayError(Exception):
-    """Raised when there is another launch for the same target or item, or another process has taken over this one."""
-
-    def __init__(self, row: Row | None) -> None:
-        super().__init__()
-        self.row: Row | None = row
+    """Raised, with its row, for another launch of the target or item, or of another process that took this one over."""
 
 
 class _SuspendedError(Exception):
-    """Raised when the process stood still between the writing of the row and the sending."""
+    """Raised when a launch must begin again: the process stood still before the sending, or nobody asks any more."""
 
 
 @frozen
@@ -123,8 +121,8 @@ class Launcher:
                 raise ArgumentError("launch", "must launch one job for each item; the second one was not sent")
             item.used = True
         self.pipeline.operations[known.launch].fill((target,))  # refuses identifiers before anything is sent
-        poller = poller_of(self.pipeline.account(), self.recovery.polling)
-        wanted = Launch(self, poller, known, target, name or target, body, on_review, item)
+        poller = self.recovery.poller
+        wanted = Launch(self, known, Token(kind, target, name or target), body, on_review, item)
         launch = poller.pending.setdefault(wanted.key, wanted)
         if launch.settings != wanted.settings:
             raise launch.other_settings(None)
@@ -198,18 +196,10 @@ class Launch:
     task: asyncio.Task[Tracked]
 
     def __init__(
-        self,
-        launcher: Launcher,
-        poller: Poller,
-        kind: Kind,
-        target: str,
-        name: str,
-        body: Any,
-        on_review: OnReview | None,
-        item: Item | None,
+        self, launcher: Launcher, kind: Kind, token: Token, body: Any, on_review: OnReview | None, item: Item | None
     ) -> None:
         joins = kind.joins and launcher.policy.dedupe == "join"
-        self.target: str = target if joins else f"{target} {secrets.token_hex(6)}"
+        self.target: str = token.id if joins else f"{token.id} {secrets.token_hex(6)}"
         # With the client, so that no client depends on another one.
         self.key: tuple[object, ...] = (launcher.pipeline.account, kind.name, self.target)
         self.settings: str | None = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
@@ -220,11 +210,12 @@ class Launch:
         self.row: Row | None = None
         self._recovery = launcher.recovery
         self._pipeline = launcher.pipeline
-        self._poller = poller
+        self._poller = launcher.recovery.poller
         self._kind = kind
         self._body = body
         self.on_review: OnReview | None = on_review or (item.on_review if item else None)
-        self._token = Token(kind.name, target, name)
+        self._asked = item.asked if item else None
+        self._token = token
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
         self._number = 0
@@ -252,7 +243,7 @@ class Launch:
                     try:
                         return await self._launch()
                     except _InTheWayError as other:
-                        row = other.row
+                        (row,) = other.args
                 elif row.settings != self.settings:
                     raise self.other_settings(row.token)
                 elif job := await self._recovery.join(row, self.on_review):
@@ -327,6 +318,9 @@ class Launch:
 
     async def _attempt(self) -> Tracked:
         pipeline, kind = self._pipeline, self._kind
+        while self._asked is not None and self._withheld:
+            with anyio.move_on_after(LOOK):
+                await self._asked.wait()
         self._number += 1
         operation, account = pipeline.operations[kind.launch], pipeline.account()
         request = pipeline.build(operation, (self._token.id,), None, self._body)
@@ -348,6 +342,8 @@ class Launch:
         loop, store = asyncio.get_running_loop(), self._poller.store
         if not self.callers and not self._doubtful:
             raise asyncio.CancelledError  # the last caller has gone while nothing was under way
+        if self._withheld:
+            raise _SuspendedError
         began = loop.time()
         if self.row is None:
             row = Row(self._kind.name, self.target, self._token.name, settings=self.settings)
@@ -365,6 +361,11 @@ class Launch:
         if self._began - began > self._deadline / 2:
             raise _SuspendedError
         self.sent = True
+
+    @property
+    def _withheld(self) -> bool:
+        """True while nobody asks for the outcome: the iteration of the fan-out was cancelled."""
+        return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property
     def _known_row(self) -> Row:

@@ -77,8 +77,9 @@ class Jobs:
             timeout: Seconds for which each job is waited for after its launch.
             ordered: True for outcomes in the order of the items.
         """
-        flying = check_options(items, in_flight, errors, max_credits)
-        run: Run[I, R] = Run(self._poller(), launch, items, flying, Budget(max_credits), seconds_of("timeout", timeout))
+        listed, flying = check_options(items, in_flight, errors, max_credits)
+        budget, seconds = Budget(max_credits), seconds_of("timeout", timeout)
+        run: Run[I, R] = Run(self._poller(), launch, listed, flying, budget, seconds)
         return FanOut(run, ordered=ordered, errors=errors)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> FanOut[Job[R], R]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 
 @frozen
@@ -38,14 +38,14 @@ class Progress:
         return f"<progress {bar}></progress> {self}"
 
 
+@define(eq=False)
 class Follow(AsyncIterator[Progress]):
     """A stream of progress: what it is after each change, and at the end. A cancelled ``anext`` loses nothing."""
 
-    def __init__(self, read: Callable[[], Progress], changed: asyncio.Event, finished: Callable[[], bool]) -> None:
-        self._read = read
-        self._changed = changed
-        self._finished = finished
-        self._last = False
+    _read: Callable[[], Progress]
+    _changed: asyncio.Event
+    _finished: Callable[[], bool]
+    _last: bool = field(default=False, init=False)
 
     async def __anext__(self) -> Progress:
         if self._last:

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from types import NoneType
 from typing import Any, Literal, TypeAlias
 
+from attrs import define, field
+
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, OutcomeUnknownError, ServerError
 from cmsapi.models import Content, Generation
 from cmsapi.state.store import JobStatus, Store
@@ -31,6 +33,7 @@ def decision_of(written: str | None, word: str | None) -> str:
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
 
+@define(eq=False, repr=False)
 class GenerationReview:
     """A generated article, and the decision on it.
 
@@ -41,23 +44,14 @@ class GenerationReview:
         content: The content with the article, once `confirm` has read it.
     """
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        store: Store,
-        launch: str | None,
-        content_id: str,
-        generation: Generation,
-        decision: str | None = None,
-    ) -> None:
-        self._pipeline = pipeline
-        self._store = store
-        self._launch = launch  # in the state
-        self._lock = asyncio.Lock()
-        self.content_id: str = content_id
-        self.generation: Generation = generation
-        self.decision: str | None = decision
-        self.content: Content | None = None
+    _pipeline: Pipeline
+    _store: Store
+    _launch: str | None  # in the state
+    content_id: str
+    generation: Generation
+    decision: str | None = None
+    content: Content | None = field(default=None, init=False)
+    _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
 
     def __repr__(self) -> str:
         return f"<GenerationReview of {self.content_id}: {self.decision or 'no decision'}>"

@@ -166,6 +166,42 @@ async def test_leaving_early_stops_the_launching(client: Client, sandbox: Sandbo
     assert len(sandbox.ledger.launches) <= 6
 
 
+@pytest.mark.parametrize("way", ["async for", "await"])
+async def test_a_cancelled_task_launches_no_more(way: str) -> None:
+    """Cancelling who iterates stops the launching at once, whoever still holds the fan-out; asking again goes on."""
+    sandbox = Sandbox(keywords=200, durations=60)
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+
+        async def iterate() -> None:
+            if way == "await":
+                await fan_out
+            async for _ in fan_out:
+                pass
+
+        task = asyncio.create_task(iterate())
+        await asyncio.sleep(0.5)
+        task.cancel()
+        await asyncio.wait([task])
+        launched = len(sandbox.ledger.launches)
+        await asyncio.sleep(600)
+        assert len(sandbox.ledger.launches) <= launched + 1
+        rest = [outcome async for outcome in fan_out]
+        assert len(rest) == (200 if way == "async for" else 0)
+
+
+async def test_another_caller_of_a_held_launch_does_not_wait() -> None:
+    """A launch that is held back because nobody iterates goes on for another caller of the same target."""
+    sandbox = Sandbox(keywords=60, durations=60)
+    async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(fan_out), 0.01)
+        assert len(sandbox.ledger.launches) < 60
+        job = await asyncio.wait_for(client.keywords.analyze(sandbox.keyword_ids[-1]), 30)
+        assert (await job).analysis_status == "success"
+
+
 @pytest.mark.parametrize("error", [NameError, pytest.fail.Exception, TypeError])
 async def test_mistakes_of_the_program_are_raised(client: Client, sandbox: Sandbox, error: type[BaseException]) -> None:
     """What the launching function raises is no outcome unless cmsapi raised it; nor is a result that is no job."""
