@@ -37,11 +37,17 @@ def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
 
     It belongs to the event loop that uses it first, and keeps its state in memory, whatever the environment says.
     """
+    import asyncio
+
     from cmsapi.client import Client
 
     sandbox = cms_sandbox
     client = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state="memory:")
     yield client
     loop = client._connection.loop  # noqa: SLF001  only here is the end outside of the loop
-    if loop is not None and not loop.is_closed():  # with a closed loop the client has ended
+    if loop is None or loop.is_closed():  # with a closed loop the client has ended
+        return
+    if loop.is_running():  # in another thread, as that of a web framework's test client of a module
+        asyncio.run_coroutine_threadsafe(client.aclose(), loop).result()
+    else:
         loop.run_until_complete(client.aclose())
