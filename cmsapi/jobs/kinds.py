@@ -118,7 +118,7 @@ class Kind:
     launch: str  # operation that launches it
     poll: str  # operation that reads its document
     shape: type[Model]  # of that document
-    answer: type[Model]  # to a launch
+    answer: Any  # to a launch: its model, or None, too
     credit: CreditType | None = None  # that a launch costs
     joins: bool = True  # whether a launch while one runs for the same target returns that one
     words: Mapping[str, str] = field(factory=dict)  # further words, from `PollPolicy.words`
@@ -235,10 +235,10 @@ def _is_new(document: Any, launch: LaunchContext) -> bool:
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
     """Return the kinds by name, with further words of the service."""
     paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
-    search, doc, alone = ContentIdeaSearch, KnowledgeDocument, False
+    search, doc, alone, maybe = ContentIdeaSearch, KnowledgeDocument, False, Model | None
     kinds = (
-        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, Model, paid),
-        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, Model, paid),
+        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, maybe, paid),
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, maybe, paid),
         SearchKind(JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea, alone),
         GenerationKind(JobKind.GENERATION, "generate_content", "get_generation", Generation, Generation, writing),
         Kind(JobKind.KNOWLEDGE_DOCUMENT, "create_knowledge_document", "get_knowledge_document", doc, doc, None, alone),

@@ -312,9 +312,9 @@ class Launch:
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
         elif kind.name is JobKind.GENERATION:
-            with contextlib.suppress(NotFoundError):
-                newest: Any = await self._pipeline.call(kind.poll, kind.shape, self._token.id)
-                self._token = evolve(self._token, before=newest.id)
+            with contextlib.suppress(NotFoundError, ConflictError):  # or null: there is none
+                newest: Any = await self._pipeline.call(kind.poll, kind.shape | None, self._token.id)  # type: ignore[arg-type]
+                self._token = evolve(self._token, before=newest and newest.id)
 
     async def _attempt(self) -> Tracked:
         pipeline, kind = self._pipeline, self._kind

@@ -22,6 +22,7 @@ import anyio
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
     CMSError,
+    ConflictError,
     DecodeError,
     JobFailedError,
     NotFoundError,
@@ -247,11 +248,12 @@ class Poller:
             document: Any = None
             try:
                 document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.id, priority=Priority.POLL)
-            except NotFoundError:
-                observation = Observation(Phase.UNCLEAR, "the service does not find it (404)")
-            else:
                 age = asyncio.get_running_loop().time() - job.launched
                 observation = job.kind.read(document, LaunchContext(job.id, job.at, age, job.moved, job.own))
+                if observation.phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
+                    document = await self._ideas(job, document)
+            except (NotFoundError, ConflictError) as error:  # reads lag behind writes
+                observation = Observation(Phase.UNCLEAR, f"the service does not show it ({error.status})")
             self._pause, self._quiet_until = 0.0, -math.inf
             await self._observe(job, observation, document)
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
@@ -271,8 +273,6 @@ class Poller:
     async def _observe(self, job: Tracked, observation: Observation, document: Any) -> None:
         now = asyncio.get_running_loop().time()
         age, phase = now - job.launched, observation.phase
-        if phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
-            document = await self._ideas(job, document)
         job.failing_since = math.inf
         job.show(JobObserved(job.kind.name, job.id, phase, age, observation.reason))
         if phase is Phase.UNCLEAR:
@@ -346,7 +346,7 @@ class Poller:
             job.reason, job.unclear_since, job.unclear_polls = reason, now, 0
         job.unclear_polls += 1
         if job in self.schedule.jobs:
-            self.schedule.failed(job, now)
+            self.schedule.running(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
             problem = f"{job} is unclear, for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
             job.interrupt(UnclearJobError(problem, reason=reason, token=job.token))

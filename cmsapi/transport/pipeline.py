@@ -240,7 +240,7 @@ def read(response: Response, shape: type[T], operation: str | None = None) -> T:
     """Return the body of an answer as a model that knows its answer; None if there is nothing to read."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
-    data = parse(response.body, operation)
+    data = parse(response.body or b"null", operation)  # a 204 has no body
     if data.__class__ is list:
         data = {"data": data}  # a list without an envelope
     model = structure(data, shape, operation)

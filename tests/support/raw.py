@@ -32,6 +32,7 @@ class RawServer:
         self.script: list[bytes | None] = [http()]
         self.requests: list[bytes] = []
         self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
         self.close_after_reply = False
         self.url = f"http://127.0.0.1:{port}"
 
@@ -56,6 +57,7 @@ async def raw_server() -> AsyncIterator[RawServer]:
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
+        server.writers.append(writer)
         try:
             while await server.exchange(reader, writer):
                 pass
