@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from cmsapi.config import Connect, RateLimits
 from cmsapi.errors import ConfigError
@@ -46,7 +45,7 @@ class Account:
             await self.store.aclose()
 
 
-_ACCOUNTS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Hashable, ...], Account]] = WeakKeyDictionary()
+_ACCOUNTS: dict[asyncio.AbstractEventLoop, dict[tuple[Hashable, ...], Account]] = {}
 
 
 def join_account(
@@ -64,6 +63,8 @@ def join_account(
     Raises:
         ConfigError: Another client of the same key keeps other limits.
     """
+    for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # accounts hold theirs
+        _ACCOUNTS.pop(ended, None)
     accounts = _ACCOUNTS.setdefault(asyncio.get_running_loop(), {})
     account = accounts.get((key, state, connect))
     if account is None:

@@ -64,7 +64,6 @@ class AiohttpTransport:
                 max_field_size=_MAX_HEADER,
             )
         # Without a body aiohttp would name a media type all the same, which servers that check it refuse with 415.
-        skipped = ("Content-Type",) if request.body is None else ()
         failure: TransportError | ConfigError
         try:
             async with self._session.request(
@@ -72,7 +71,7 @@ class AiohttpTransport:
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                skip_auto_headers=skipped,
+                skip_auto_headers=("Content-Type",) if request.body is None else (),
                 **self._options,
             ) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -80,7 +79,7 @@ class AiohttpTransport:
         except (aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error)
         except ValueError as error:
-            failure = ConfigError(f"aiohttp refuses the request; nothing was sent: {error}")  # a .netrc with trust_env
+            failure = ConfigError(f"aiohttp refuses the request, perhaps for ~/.netrc; nothing was sent: {error}")
         # Raised outside the handler: the exceptions of aiohttp hold the request's headers, and with them the key.
         raise failure
 
@@ -92,7 +91,7 @@ class AiohttpTransport:
 
     def _failure(self, error: Exception) -> TransportError:
         # By type: aiohttp calls a garbage status line a status of 400.
-        reason = _reason(error)
+        reason = str(error) if isinstance(error, _DroppedError) else _reason(error)
         if isinstance(error, _NOT_CONNECTED):
             return NotSentError(f"no connection: {reason}; nothing was sent{self._proxy_hint()}")
         return OutcomeUnknownError(f"no whole answer: {reason}; the service may have carried out the request")
@@ -138,14 +137,14 @@ class _LookingConnector(aiohttp.TCPConnector):
             if connection.protocol not in self._used:
                 self._used.add(connection.protocol)
                 return connection
-            if not _is_readable(connection.transport):
+            if not _is_readable(connection.protocol):
                 return connection
             connection.close()
 
 
-def _is_readable(transport: Any) -> bool:
-    socket = transport and transport.get_extra_info("socket")
-    if not socket or socket.fileno() < 0:
+def _is_readable(protocol: Any) -> bool:
+    socket = protocol.transport and protocol.transport.get_extra_info("socket")
+    if not socket or socket.fileno() < 0 or protocol.should_close:  # the loop has read what nobody asked for
         return True
     if not hasattr(select, "poll"):  # Windows
         return bool(select.select([socket], [], [], 0)[0])

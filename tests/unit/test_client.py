@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -18,6 +20,7 @@ from cmsapi import (
     Timeouts,
 )
 from cmsapi.messages import Response
+from cmsapi.sandbox import Sandbox
 from tests.unit.transport.scripted import Scripted
 
 OK = Response(200, {}, b'{"id": "u"}')
@@ -149,3 +152,18 @@ async def test_an_unlimited_path_is_an_ordinary_request_otherwise(path: str) -> 
         assert (await client.request("GET", path)).status == 200
         assert client.rate_limit.used == 0
     assert [event.error for event in seen if isinstance(event, RequestFinished)] == ["TimeoutError", None]
+
+
+def test_nothing_is_kept_of_event_loops_that_have_ended() -> None:
+    """A worker that runs each task in an event loop of its own keeps nothing of the tasks before."""
+    box, kept = Sandbox(), weakref.WeakSet[asyncio.AbstractEventLoop]()
+
+    async def task() -> None:
+        kept.add(asyncio.get_running_loop())
+        async with Client(box.api_key, base_url=box.base_url, transport=box.transport, state="memory:") as client:
+            await client.me()
+
+    for _ in range(3):
+        asyncio.run(task())
+    gc.collect()
+    assert len(kept) == 1  # the latest one, which the next client forgets
