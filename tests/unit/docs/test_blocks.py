@@ -8,10 +8,12 @@ import contextlib
 import doctest
 import inspect
 import io
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,8 +35,9 @@ ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = """[pytest]
 asyncio_mode = auto
 asyncio_default_fixture_loop_scope = function
-addopts = -p no:schemathesis -p no:cacheprovider
+addopts = -p asyncio -p looptime_plugin -p looptime_timeproxies -p looptime_chronometers -p cmsapi -p no:cacheprovider
 """
+LAUNCHES = ("analyze", "ideas", "generate")
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.is_file()]
 
 
@@ -89,7 +92,8 @@ class Page:
         Path("test_block.py").write_text(source)
         Path("pytest.ini").write_text(SETTINGS)
         command = [sys.executable, "-m", "pytest", "-q", "test_block.py"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        quick = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # ours are many, and slow to import
+        done = subprocess.run(command, env=quick, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def compare(self, example: Example) -> None:
@@ -152,12 +156,27 @@ def served(tmp_path: Path) -> Iterator[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_every_command_of_a_page_runs(served: dict[str, str], tmp_path: Path) -> None:
-    """Each line of a terminal that begins with the command ends well, except those that never end by themselves."""
+    """Each line of a terminal that begins with the command ends well, except those that never end by themselves.
+
+    Launches that follow each other wait for their jobs at the same time.
+    """
     document = Sybil([CodeBlockParser("console", str)], patterns=["*.md"]).parse(ROOT / "docs/how-to/command-line.md")
     lines = [line for example in document.examples() for line in str(example.parsed).splitlines()]
     commands = [line[2:] for line in lines if line.startswith("$ cmsapi") and "sandbox" not in line]
     assert commands
-    for command in commands:
-        run = ["sh", "-c", command]
-        done = subprocess.run(run, env=served, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    groups = [list(group) for _, group in itertools.groupby(commands, lambda command: is_launch(command) or command)]
+    with ThreadPoolExecutor() as pool:
+        for group in groups:
+            for done in pool.map(lambda command: run(command, served, tmp_path), group):
+                assert done.returncode == 0, f"{done.args}: {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def is_launch(command: str) -> bool:
+    """Return True for a command that launches jobs and waits for them."""
+    return command.split()[1] in LAUNCHES and "--dry-run" not in command
+
+
+def run(command: str, environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of a terminal."""
+    line = ["sh", "-c", command]
+    return subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True, check=False)
