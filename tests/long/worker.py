@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import logging
 import os
 import signal
 import sys
@@ -161,6 +162,7 @@ def shift_clock(seconds: float) -> None:
 
 def main() -> None:
     """Carry out what the argument says."""
+    logging.getLogger("cmsapi").addHandler(logging.NullHandler())  # stderr is for what ends the program
     settings = json.loads(sys.argv[1])
     if settings.get("stop") == "after insert":
         stop_after_insert()
