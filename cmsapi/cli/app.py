@@ -23,20 +23,13 @@ HELP = """Content Marketing Service on the command line.
 
 Results go to standard output, all else to standard error. The key and the address of the service come from
 CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG=info shows what is going on."""
-EXIT_CODES = """Exit codes: 0 done; 1 an item or the service failed; 2 wrong usage, nothing was sent; 129, 130, 143
+EXIT_CODES = """Exit codes: 0 all is done; 1 not all, or an error; 2 wrong usage, nothing was sent; 129, 130, 143
 stopped by SIGHUP, Ctrl-C, SIGTERM."""
 
-app: App = App(
-    name="cmsapi",
-    help=HELP,
-    help_epilogue=EXIT_CODES,
-    version=__version__,
-    default_parameter=Parameter(show_default=lambda value: value or None, negative=""),
-    suppress_keyboard_interrupt=False,
-)
-app.update(lists.app)
-app.update(launches.app)
-app.update(sandbox.app)
+app: App = App("cmsapi", HELP, help_epilogue=EXIT_CODES, version=__version__, suppress_keyboard_interrupt=False)
+app.default_parameter = Parameter(show_default=lambda value: value or None, negative="")
+for _part in (lists.app, launches.app, sandbox.app):
+    app.update(_part)
 app.command(contents.app)
 app.command(jobs.app)
 
@@ -55,8 +48,7 @@ async def doctor(*, options: Options = DEFAULTS) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     _prepare_streams()
-    given = sys.argv[1:] if arguments is None else arguments
-    tokens = [STDIN if argument == "-" else argument for argument in given]
+    tokens = [STDIN if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code = app(tokens, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
+from contextlib import suppress
 from pathlib import Path
+from shutil import get_terminal_size
+from typing import TextIO
 
 from attrs import frozen
 from cyclopts import Parameter
@@ -26,8 +30,7 @@ class Options:
     csv: bool = False
     """Print CSV for spreadsheets: a header, and cells that are no formulas."""
     state: str | None = None
-    """What keeps launches: sqlite:///file, postgresql://…, redis://… or memory:; default CMSAPI_STATE. Without both,
-    commands that launch use an SQLite file in ~/.local/state/cmsapi."""
+    """What keeps launches: sqlite:///file, postgresql://… or redis://…; CMSAPI_STATE, or a file in ~/.local/state."""
 
     def __attrs_post_init__(self) -> None:
         if self.json and self.csv:
@@ -39,15 +42,21 @@ DEFAULTS = Options()
 
 def note(text: str) -> None:
     """Write a line to standard error, which may be closed or gone."""
-    try:
-        print(printable(text), file=sys.stderr, flush=True)
-    except OSError:
-        return
+    with suppress(OSError):
+        for line in text.split("\n"):
+            print(fold(printable(line), sys.stderr), file=sys.stderr, flush=True)
+
+
+def fold(line: str, stream: TextIO) -> str:
+    """Return a line as a terminal shows it best: broken between words, unless it is a command to copy."""
+    if line.startswith("  ") or not stream.isatty():
+        return line
+    return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, with which a service could steer the terminal; lines stay lines."""
-    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+    """Return a text without line breaks and control characters, with which a service could steer the terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def text_of(error: BaseException) -> str:
@@ -82,6 +91,5 @@ def _default_file(*, create: bool) -> Path:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no such user, or not theirs to write
         return here
-    if here.exists() and not (folder / "jobs.db").exists():
-        return here
-    return here if create and not os.access(folder, os.W_OK) else folder / "jobs.db"
+    used = here.exists() and not (folder / "jobs.db").exists()
+    return here if used or (create and not os.access(folder, os.W_OK)) else folder / "jobs.db"

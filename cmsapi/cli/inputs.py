@@ -19,16 +19,13 @@ STDIN = "@-"
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the items, each once, in order.
-
-    A text file has an item a line, which a tab ends, so that the output of lists can be read. CSV is told by its header
-    and may come from a spreadsheet: with a byte order mark, in UTF-16 or in Windows-1252, with semicolons or tabs.
-    ``column`` is the name of the column, or of the key in JSON, that has the items.
-    """
+    """Return the items, each once; ``column`` names those of CSV and JSON, and a tab ends those of text."""
     items: list[str] = []
     for argument in arguments:
         if not argument.startswith("@"):
             items += [_checked(argument, column, "the arguments")]
+            if Path(argument).is_file():
+                raise ConfigError(f"{argument} is a file: @{argument} stands for what is in it; nothing was sent")
             continue
         name = "standard input" if argument == STDIN else argument[1:]
         found = [_checked(item, column, name) for item in _parse(read_text(argument), column, name)]
@@ -39,7 +36,7 @@ def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
         raise ConfigError(f"no items: name them, or a file (@{column}s.txt), or standard input (-)")
     unique = list(dict.fromkeys(items))
     if len(unique) < len(items):
-        note(f"{len(items) - len(unique)} items come more than once and count once")
+        note(f"left out because they are repeated: {len(items) - len(unique)}")
     return unique
 
 
@@ -58,11 +55,11 @@ def read_text(argument: str) -> str:
         return data.decode("cp1252", errors="replace")
 
 
-def _checked(item: str, column: str, source: str) -> str:
+def _checked(item: Any, column: str, source: str) -> str:
     try:
         if column == "id":
             identifier("id", item)
-        return check_text(column, item.strip())
+        return check_text(column, item.strip() if isinstance(item, str) else item)
     except ArgumentError as error:
         raise ConfigError(f"{source}: {error}; nothing was sent") from None
 
@@ -94,15 +91,9 @@ def _from_json(text: str, column: str, name: str) -> Iterator[str]:
     try:
         while place < len(text):
             document, place = decoder.raw_decode(text, place)
-            yield from (_key(each, column) for each in (document if isinstance(document, list) else [document]))
+            for each in document if isinstance(document, list) else [document]:
+                yield each if isinstance(each, str) else each[column]
             while text[place : place + 1].isspace():
                 place += 1
     except (ValueError, LookupError, TypeError, RecursionError):
         raise ConfigError(f"{name}: JSON must be objects with {column!r}, or a list; nothing was sent") from None
-
-
-def _key(document: Any, column: str) -> str:
-    value = document if isinstance(document, str) else document[column]
-    if not isinstance(value, str):
-        raise TypeError
-    return value

@@ -26,6 +26,18 @@ async def batches(*, options: Options = DEFAULTS) -> None:
             writer.write({name: attribute(status, name) for name in shown})
 
 
+@app.command(name="show")
+async def items(name: str, *, options: Options = DEFAULTS) -> None:
+    """List the items of the batch NAME that have not succeeded; their errors are shown when it is run again."""
+    async with connect(options, state_of(options, create=False)) as client, client.jobs.batch(name) as batch:
+        if not batch.progress.total:
+            raise ConfigError(f"the state has no batch {name}: `cmsapi jobs batches` lists those that it has")
+        async with Writer(options, columns("id status")) as writer:
+            for status in ("failed", "unknown", "unfinished"):
+                for item in getattr(batch, status):
+                    writer.write({"id": item, "status": status})
+
+
 @app.command
 async def reviews(
     *contents: str, confirm: bool = False, discard: bool = False, ask: bool = False, options: Options = DEFAULTS
@@ -44,7 +56,7 @@ async def reviews(
     async with connect(options, state_of(options, create=False)) as client:
         waiting = [each for each in await client.jobs.reviews() if wanted is None or each.content_id in wanted]
         if wanted is not None and len(waiting) < len(wanted):
-            note(f"{len(wanted) - len(waiting)} of these contents have no article in review that the state knows")
+            note(f"without an article in review that the state knows: {len(wanted) - len(waiting)}")
         if ask:
             return 0 if await ask_about(client, waiting) else 1
         if confirm or discard:
@@ -58,8 +70,8 @@ async def reviews(
 @app.command
 async def unknown(*, options: Options = DEFAULTS) -> None:
     """List launches of which nobody can say whether they were accepted, and where to look."""
-    async with connect(options, state_of(options, create=False)) as client:
-        writer = Writer(options, columns("target attempts what"), live=True)
+    shown = columns("target attempts what")
+    async with connect(options, state_of(options, create=False)) as client, Writer(options, shown, live=True) as writer:
         for error in await client.jobs.unknown():
             writer.write({"target": error.target, "attempts": error.attempts, "what": str(error)})
 
@@ -92,13 +104,13 @@ async def forget(*names: str, options: Options = DEFAULTS) -> None:
     """
     async with connect(options, state_of(options, create=False)) as client:
         for name in names:
-            note(f"{name}: {await client.jobs.batch(name).forget()} items forgotten")
+            note(f"{name}: items forgotten: {await client.jobs.batch(name).forget()}")
         if not names:
-            note(f"{await client.jobs.forget()} launches forgotten")
+            note(f"launches forgotten: {await client.jobs.forget()}")
 
 
 async def _wait(client: Client, jobs: list[Job[Any]], options: Options) -> int:
-    note(f"waiting for {len(jobs)} jobs")
+    note(f"jobs to wait for: {len(jobs)}")
     shown: list[Outcome[Any, Any]] = []
     with Stop() as stop:
         shown += await show(client.jobs.as_completed(jobs), ANY, options)

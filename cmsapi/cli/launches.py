@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import signal
@@ -22,10 +23,11 @@ from cmsapi import Batch, Client, CMSError, GenerationReview, GenerationSettings
 from cmsapi.cli.connect import DEFAULTS, Options, connect, note, state_of
 from cmsapi.cli.inputs import read_items
 from cmsapi.cli.outcomes import WORK, Stop, show, status_of
+from cmsapi.config import MARGIN, Timeouts
 from cmsapi.errors import ConfigError
 
 app: App = App()
-Begin: TypeAlias = Callable[[Client, str], Awaitable[Job[Any]]]
+Begin: TypeAlias = Callable[[Client], Callable[..., Awaitable[Job[Any]]]]
 Decision: TypeAlias = Literal["confirm", "cancel", "ask"]
 
 
@@ -35,13 +37,11 @@ class Launch:
     """Options of commands that launch."""
 
     batch: str | None = None
-    """Name of this piece of work, such as keywords-2026-11. A run with the name of an earlier one goes on with it, and
-    pays only for what was not launched. Without it a name is made."""
+    """Name of this piece of work. A run with the name of an earlier one goes on with it, and pays only for the rest."""
     retry: Literal["failed", "unknown"] | None = None
-    """Launch items of the batch again: those whose job failed; or those of which nobody can say whether they were
-    launched, which may pay twice."""
+    """Launch items again: those that failed; or those that may have been launched already, which may pay twice."""
     max_credits: int | None = None
-    """Credits that this run may cost; what would cost more is refused, unsent."""
+    """Launch until this run has spent so many credits; the other items stay unlaunched, for the next run."""
     dry_run: bool = False
     """Print the plan, and launch nothing."""
 
@@ -57,26 +57,21 @@ async def analyze(*items: str, prompts: bool = False, launch: Launch = _RUN, opt
         items: Their ids: arguments, @file (text, CSV or JSON with ids), or - for stdin.
         prompts: The ids are those of prompts.
     """
-
-    def begin(client: Client, id_: str) -> Awaitable[Job[Any]]:
-        return client.prompts.analyze(id_) if prompts else client.keywords.analyze(id_)
-
-    return await _run(JobKind.PROMPT if prompts else JobKind.ANALYSIS, read_items(items), begin, launch, options)
+    kind, analyzed = (JobKind.PROMPT, "prompts") if prompts else (JobKind.ANALYSIS, "keywords")
+    return await _run(kind, read_items(items), lambda client: getattr(client, analyzed).analyze, launch, options)
 
 
 @app.command
 async def ideas(workspace: str, *keywords: str, launch: Launch = _RUN, options: Options = DEFAULTS) -> int:
-    """Search for content ideas; a content-ideas-searches credit for each keyword.
+    """Search for content ideas; a content_idea_search credit for each keyword.
 
     Args:
         workspace: Id of the workspace.
         keywords: Keywords or topics: arguments, @file (text, CSV or JSON with keywords), or - for stdin.
     """
-
-    def begin(client: Client, keyword: str) -> Awaitable[Job[Any]]:
-        return client.content_ideas.search(workspace, keyword)
-
-    return await _run(JobKind.SEARCH, read_items(keywords, "keyword"), begin, launch, options)
+    items = read_items(keywords, "keyword")
+    begin: Begin = lambda client: partial(client.content_ideas.search, workspace)  # noqa: E731
+    return await _run(JobKind.SEARCH, items, begin, launch, options)
 
 
 @app.command
@@ -92,7 +87,7 @@ async def generate(
     launch: Launch = _RUN,
     options: Options = DEFAULTS,
 ) -> int:
-    """Generate articles for drafts whose keyword is analyzed; AI-writing credits each.
+    """Generate articles for drafts whose keyword is analyzed; ai_writing credits each.
 
     On a terminal you are asked about each article once all are there; elsewhere give one of the first three options.
 
@@ -108,22 +103,14 @@ async def generate(
     """
     asks = not (confirm or discard or review)
     if confirm + discard + review > 1 or (asks and not can_ask() and not launch.dry_run):
-        raise ConfigError(
-            "give one of --confirm, --discard and --review; none only on a terminal, where each is asked for"
-        )
-    used = {f"knowledge_{name.replace('-', '_')}_enabled": True for name in knowledge or ()}
-    settings = GenerationSettings(
-        brand_voice_id=brand_voice,
-        custom_instructions=instructions,
-        fact_checking_enabled=fact_checking or None,
-        **used,  # type: ignore[arg-type]  # all are bool
-    )
-
-    def begin(client: Client, content: str) -> Awaitable[Job[Any]]:
-        return client.contents.generate(content, settings)
-
+        raise ConfigError("give one of --confirm, --discard, --review; none only on a terminal, where you are asked")
+    used: dict[str, Any] = {f"knowledge_{name.replace('-', '_')}_enabled": True for name in knowledge or ()}
+    used["fact_checking_enabled"] = fact_checking or None
+    settings = GenerationSettings(brand_voice_id=brand_voice, custom_instructions=instructions, **used)
     decision: Decision | None = "ask" if asks else "confirm" if confirm else "cancel" if discard else None
-    return await _run(JobKind.GENERATION, read_items(contents), begin, launch, options, decision)
+    items = read_items(contents)
+    begin: Begin = lambda client: partial(client.contents.generate, settings=settings)  # noqa: E731
+    return await _run(JobKind.GENERATION, items, begin, launch, options, decision)
 
 
 async def _run(
@@ -141,18 +128,21 @@ async def _run(
     name = launch.batch or f"{kind}-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(3)}"
     async with connect(options, state) as client:
         batch = client.jobs.batch(name)
-        enough = await _show_plan(client, kind, len(items), await _count_new(batch, items, launch.retry))
+        earlier, unsettled = await _count_known(batch, items, launch.retry)
+        enough = await _show_plan(client, kind, len(items) - earlier, earlier, launch.max_credits)
         if launch.dry_run:
             return 0 if enough else 1
-        note(f"  batch     {name} in {state.removeprefix('sqlite:///')}")
+        note(f"  batch     {name} in {re.sub('(?<=//)[^/@]*@', '', state).removeprefix('sqlite:///')}")  # no password
+        if unsettled:
+            note(f"  settling  launches of an earlier run: {unsettled}; up to {Timeouts().request + MARGIN:.0f} s")
         await {"failed": batch.retry_failed, "unknown": batch.retry_unknown}.get(str(launch.retry), batch.status)()
         on_review = None if decision == "ask" else decision
-        start = partial(begin, client)
-        outcomes = batch.map(start, items, max_credits=launch.max_credits, on_review=on_review)
+        outcomes = batch.map(begin(client), items, max_credits=launch.max_credits, on_review=on_review)
         shown: list[Outcome[Any, Any]] = []
         with Stop() as stop:
             shown += await show(outcomes, WORK[kind], options)
-        again = _again(name, items) if stop.signal is not None or not all(each.ok for each in shown) else ""
+        done = stop.signal is None and all(each.ok for each in shown)
+        again = "" if done else _again(name, items)
         if stop.signal is not None:
             await outcomes.aclose()
             status = await batch.status()
@@ -161,42 +151,49 @@ async def _run(
                 note(f"stopped: {parts}, {len(items) - status.total} were not launched; go on with\n  {again}")
             return 128 + stop.signal
         counts, progress = Counter(map(status_of, shown)), outcomes.progress
-        words = ", ".join(f"{count} {word}" for word, count in counts.items())
-        note(f"{words}; credits: {progress.credits}, requests: {progress.requests}")
+        words = ", ".join(f"{number} {word}" for word, number in counts.items())
+        cost = f"{progress.credits - earlier} now, {progress.credits} in all" if earlier else progress.credits
+        note(f"{words}; credits: {cost}; requests: {progress.requests}")
+        reason = next((str(each.error).rpartition(": ")[2] for each in shown if status_of(each) == "unlaunched"), "")
         in_review = [each.value for each in shown if isinstance(each.value, GenerationReview)]
-        decided = decision == "ask" and await ask_about(client, in_review)
+        if decision == "ask" and await ask_about(client, in_review):
+            del counts["review"]
         advice = {
-            "review": "" if decided else "decide with\n  cmsapi jobs reviews",
+            "review": "decide with\n  cmsapi jobs reviews",
             "unknown": f"look where the errors say; launch again, which may pay twice, with\n  {again} --retry unknown",
             "failed": f"launch again, for another credit each, with\n  {again} --retry failed",
             "running": f"wait again with\n  {again}",
             "refused": f"nothing was paid; try again with\n  {again}",
+            "unlaunched": f"{reason.replace('max_credits=', '--max-credits ')}; go on with\n  {again}",
         }
         for word, text in advice.items():
-            if counts[word] and text:
+            if counts[word]:
                 note(f"{word}: {text}")
-        if not launch.batch and counts.total() == counts["succeeded"]:
+        if not launch.batch and all(status_of(each) == "succeeded" for each in shown):
             await batch.forget()  # nobody will ask for it by its name
-        return 0 if all(each.ok for each in shown) else 1
+        return 0 if done else 1
 
 
-async def _count_new(batch: Batch, items: Sequence[str], retry: str | None) -> int:
-    """Return how many items the next run launches."""
-    async with batch:
-        known = set(batch._named(*JobStatus))  # noqa: SLF001  nothing public names those that have succeeded
-    return len(set(items) - known.difference({"failed": batch.failed, "unknown": batch.unknown}.get(str(retry), [])))
+async def _count_known(batch: Batch, items: Sequence[str], retry: str | None) -> tuple[int, int]:
+    """Return how many items the next run does not launch, and for how many it finds out whether they were launched."""
+    async with batch:  # whose names are private: nothing public names items that have succeeded
+        known, unsettled = (set(batch._named(*each)) for each in (JobStatus, [JobStatus.SENDING]))  # noqa: SLF001
+    known.difference_update({"failed": batch.failed, "unknown": batch.unknown}.get(str(retry), []))
+    return len(known.intersection(items)), len(unsettled.intersection(items))
 
 
-async def _show_plan(client: Client, kind: JobKind, total: int, new: int) -> bool:
+async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most: int | None) -> bool:
     """Print what the launches would cost, and return True if the balance suffices."""
-    earlier = f", {total - new:,} launched before" if new < total else ""
-    note(f"plan: {WORK[kind].nouns} to launch: {new:,}{earlier}")
-    if not new:
+    note(f"plan: {WORK[kind].nouns} to launch: {new:,}" + (f", {earlier:,} launched before" if earlier else ""))
+    if most is not None and most < new:
+        note(f"  bound     {most:,} of {new:,} will be launched: --max-credits")
+        new = most
+    if new < 1:
         return True
     plan = await client.jobs.plan(kind, new)
     left = "?" if plan.credits_left is None else f"{plan.credits_left:,}"
     missing = 0 if plan.credits_left is None else plan.credits - plan.credits_left
-    note(f"  credits   {plan.credits:,} of {left}" + (f": {missing:,} will be refused" if missing > 0 else ""))
+    note(f"  credits   {plan.credits:,} of {left}" + (f": {missing:,} will stay unlaunched" if missing > 0 else ""))
     later = "; the rest waits for the next hours" if plan.requests > plan.requests_left else ""
     note(f"  requests  about {plan.requests:,} of {plan.requests_left:,} left in this hour{later}")
     if plan.seconds is not None:
@@ -206,15 +203,11 @@ async def _show_plan(client: Client, kind: JobKind, total: int, new: int) -> boo
 
 def _again(name: str, items: Sequence[str]) -> str:
     """Return the command that goes on with a batch; items that came from standard input are kept in a file."""
-    words, given = ["cmsapi"], iter(sys.argv[1:])
-    for word in given:
-        if word == "--retry":
-            next(given, None)
-        elif not word.startswith("--retry="):
-            words.append(f"@{name}.txt" if word == "-" else word)
-    if f"@{name}.txt" in words:
+    words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
+    if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")
-    return shlex.join(words if any(each.startswith("--batch") for each in words) else [*words, "--batch", name])
+    named = [] if any(each.startswith("--batch") for each in words) else ["--batch", name]
+    return re.sub(r" --retry[ =]\w+", "", shlex.join(["cmsapi", *words, *named]))
 
 
 def can_ask() -> bool:
@@ -224,14 +217,14 @@ def can_ask() -> bool:
 
 async def ask_about(client: Client, reviews: Sequence[GenerationReview]) -> bool:
     """Ask for a decision on each article, and carry it out; return False if one is left in review."""
-    console, left = Console(stderr=True), [review for review in reviews if review.decision is None]
+    console, choices = Console(stderr=True), ["confirm", "discard", "leave"]
+    left = [review for review in reviews if review.decision is None]
     for review in tuple(left):
         content = await client.contents.get(review.content_id)
-        note(f"\n{content.title} ({content.id}): {content.words_count or 0:,} words now, score {content.content_score}")
+        note(f"\n{content.title} ({content.id}): {content.words_count or 0:,} words now")
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # else only the second Ctrl-C is heard
         try:
-            choices = ["confirm", "discard", "leave"]
-            answer = Prompt.ask("Apply the article to the draft?", choices=choices, default="leave", console=console)
+            answer = Prompt.ask("Apply the article?", choices=choices, default="leave", console=console)
         except (KeyboardInterrupt, EOFError):
             break
         finally:
@@ -246,7 +239,7 @@ async def decide(review: GenerationReview, answer: str) -> bool:
     try:
         if answer == "confirm":
             content = await review.confirm()
-            note(f"{content.id}: applied, {content.words_count or 0:,} words, score {content.content_score}")
+            note(f"{content.id}: applied, {content.words_count or 0:,} words")
         else:
             await review.cancel()
             note(f"{review.content_id}: discarded")

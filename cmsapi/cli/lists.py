@@ -13,10 +13,7 @@ from cmsapi.cli.output import Writer, attribute, columns, print_model
 from cmsapi.jobs.fan_out import each
 
 app: App = App()
-Limit: TypeAlias = Annotated[
-    int | None,
-    Parameter(help="Rows at most; without it all, a request for each hundred.", validator=validators.Number(gte=1)),
-]
+Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows at most.", validator=validators.Number(gte=1))]
 
 _PERSON = "id first=first_name last=last_name role email"
 _ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
@@ -34,10 +31,12 @@ _LISTS = [  # command, what its rows are in, method of the client, columns
 ]
 
 
-async def _write(fetched: Any, writer: Writer, limit: int | None) -> None:
-    """Write the rows of a list, at most as many as the limit says."""
+async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool = False) -> None:
+    """Write the rows of a list, at most as many as the limit says; only those never analyzed if they shall be new."""
     count = 0
     async for item in each(fetched if isinstance(fetched, Paginator) else await fetched):
+        if new and item.analysis_status is not None:
+            continue
         writer.write(item)
         count += 1
         if count == limit:
@@ -51,12 +50,13 @@ def add_list(app: App, name: str, inside: str, method: str, shown: str, *, comma
         async with connect(options) as client, Writer(options, columns(shown)) as writer:
             await _write(attribute(client, method)(), writer, limit)
 
-    async def those_in(*parents: str, limit: Limit = None, options: Options = DEFAULTS) -> None:
+    async def those_in(*parents: str, new: bool = False, limit: Limit = None, options: Options = DEFAULTS) -> None:
         ids = read_items(parents)
         async with connect(options) as client, Writer(options, columns(shown)) as writer:
             for id_ in ids:
-                await _write(attribute(client, method)(id_), writer, limit)
+                await _write(attribute(client, method)(id_), writer, limit, new=new)
 
+    those_in.__annotations__["new"] = Annotated[bool, Parameter(parse=_ANALYSIS in shown, help="Only unanalyzed ones.")]
     what = name.replace("-", " ")
     all_of_them.__doc__ = f"List {what}."
     those_in.__doc__ = f"List {what} of {inside}.\n\nArgs:\n    parents: Their ids: arguments, @file, or - for stdin."

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from attrs import frozen
+from attrs import evolve, frozen
 from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn
 
-from cmsapi import Failed, GenerationReview, JobFailedError, JobKind, LaunchUnknownError, Outcome
+from cmsapi import Failed, GenerationReview, JobFailedError, JobKind, LaunchUnknownError, Outcome, OutOfCreditsError
 from cmsapi.cli.connect import Options, text_of
 from cmsapi.cli.output import Writer, attribute, columns
 from cmsapi.jobs.fan_out import FanOut
@@ -29,23 +31,20 @@ class Work:
     parts: Callable[[Any], Sequence[Any]] = lambda value: [value]  # of a result, each with a row of its own
 
 
-_ANALYZED = columns("keyword volume=search_volume analyzed=last_analyzed_at")
 _IDEAS = columns("idea=keyword volume=search_volume idea_id=id")
-_ARTICLE = columns("decision words=content.words_count score=content.content_score")
 WORK = {
-    JobKind.ANALYSIS: Work("keyword analyses", "id", _ANALYZED),
-    JobKind.PROMPT: Work("prompt analyses", "id", columns("prompt analyzed=last_analyzed_at")),
+    JobKind.ANALYSIS: Work("keyword analyses", "id", columns("keyword volume=search_volume")),
+    JobKind.PROMPT: Work("prompt analyses", "id", columns("prompt")),
     JobKind.SEARCH: Work("idea searches", "keyword", _IDEAS, lambda value: value.ideas or [None]),
-    JobKind.GENERATION: Work("articles", "id", _ARTICLE),
+    JobKind.GENERATION: Work(
+        "articles", "id", columns("decision words=content.words_count score=content.content_score")
+    ),
 }
-ANY = Work("jobs", "job", columns("kind"), lambda value: [value])
+ANY = Work("jobs", "job", columns("kind"))
 
 
 class Stop:
-    """Context in which a signal, or a closed pipe, stops the work instead of ending the program.
-
-    The next signal ends the program at once; what is being sent then is settled by the next run.
-    """
+    """Context in which a signal, or a closed pipe, stops the work; the next signal ends the program at once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -81,20 +80,23 @@ class Stop:
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write the outcomes as they come, and return them."""
+    """Write the outcomes as they come, except of items left for want of credits, and return all."""
     shown: list[Outcome[Any, Any]] = []
+    told: set[str] = set()
     names = columns(" ".join([work.item, "status", *work.columns, "error"]))
     writer = Writer(options, names, live=True)
     async with progress_bar(outcomes):
         async for outcome in outcomes:
             shown.append(outcome)
-            _write(writer, work, outcome)
+            if status_of(outcome) != "unlaunched":
+                _write(writer, work, outcome, told)
     return shown
 
 
-def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any]) -> None:
+def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str]) -> None:
     item = getattr(outcome.item, "name", outcome.item)
     status, error = status_of(outcome), text_of(outcome.error) if outcome.error else None
+    error = error and (error.partition(f" of {item}: ")[2] or error)  # the row names the item
     document = {work.item: item, "status": status, "result": None, "error": error}
     document["token"] = outcome.job.token if outcome.job else None
     for part in [None] if outcome.value is None else work.parts(outcome.value):
@@ -102,24 +104,25 @@ def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any]) -> None:
         if isinstance(part, GenerationReview):
             document["result"] = {"decision": part.decision, "generation": part.generation, "content": part.content}
         cells = [attribute(outcome.item if work is ANY else part, path) for path in work.columns.values()]
-        writer.write(document, [item, status, *cells, error])
+        known = getattr(outcome.error, "code", None) or error
+        writer.write(document, [item, status, *cells, "see above" if sys.stdout.isatty() and known in told else error])
+        told.add(str(known))
 
 
 def status_of(outcome: Outcome[Any, Any]) -> str:
     """Return how an item ended, in a word."""
-    if not isinstance(outcome, Failed):
-        undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
-        return "review" if undecided else "succeeded"
-    if isinstance(outcome.error, LaunchUnknownError | JobFailedError):
-        return "unknown" if isinstance(outcome.error, LaunchUnknownError) else "failed"
-    return "running" if outcome.job else "refused"
+    if isinstance(outcome, Failed):
+        words = {OutOfCreditsError: "unlaunched", LaunchUnknownError: "unknown", JobFailedError: "failed"}
+        return words.get(type(outcome.error), "running" if outcome.job else "refused")
+    undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
+    return "review" if undecided else "succeeded"
 
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show how far a fan-out is, while the context is open, if standard error is a terminal."""
+    """Show how far a fan-out is, while the context is open, if standard error is a terminal for it alone."""
     console = Console(stderr=True)
-    if not console.is_interactive:
+    if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # whose reader writes, too
         yield
         return
     shown, above = (BarColumn(), TextColumn("{task.description}")), sys.stdout.isatty()
@@ -134,6 +137,8 @@ async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
 async def _tick(bar: Bar, task: TaskID, outcomes: FanOut[Any, Any]) -> None:
     while True:
         progress = outcomes.progress
-        bar.update(task, total=progress.total, completed=progress.done, description=str(progress))
+        early = progress.total is None or progress.done < progress.total - progress.done  # the estimate is far too long
+        text = str(evolve(progress, seconds_left=None) if early else progress).replace(" 1 credits", " 1 credit")
+        bar.update(task, total=progress.total, completed=progress.done, description=text)
         bar.refresh()
         await asyncio.sleep(1 / bar.live.refresh_per_second)

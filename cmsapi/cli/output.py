@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cmsapi.cli.connect import Options, printable
+from cmsapi.cli.connect import Options, fold, note, printable
 from cmsapi.wire.arguments import timestamp
 from cmsapi.wire.converter import to_dict
 
@@ -35,13 +35,7 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Write rows under the same columns, each as soon as it is there, except to a table on a terminal.
-
-    Args:
-        options: Options of the command.
-        columns: Names of the columns, and where their values are in a model: attributes with dots between them.
-        live: True to write also to a terminal at once, as lines without a table.
-    """
+    """Write rows under the same columns: at once, also to a terminal if they are live, else there as a table."""
 
     def __init__(self, options: Options, columns: Mapping[str, str], *, live: bool = False) -> None:
         self._options = options
@@ -49,6 +43,7 @@ class Writer:
         self._human = sys.stdout.isatty()
         self._live = live
         self._rows: list[list[str]] = []
+        self._empty = True
         self._csv = csv.writer(sys.stdout, lineterminator="\n")
         if options.csv:
             self._csv.writerow(columns)
@@ -56,12 +51,15 @@ class Writer:
     async def __aenter__(self) -> Self:  # like the client beside it
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object, *_: object) -> None:
         if self._rows:  # what has come is shown, also if the list broke off
             _print_table(list(self._columns), self._rows)
+        elif self._empty and kind is None:
+            note("none")
 
     def write(self, model: Any, values: Sequence[Any] | None = None) -> None:
         """Write a row for a model, for a document as it is, or for values that stand for one."""
+        self._empty = False
         if values is None:
             found = model.values() if isinstance(model, dict) else None
             values = list(found or (attribute(model, path) for path in self._columns.values()))
@@ -72,14 +70,14 @@ class Writer:
             cells = [_cell(value, human=False) for value in values]
             self._csv.writerow(f"'{each}" if each.startswith(_FORMULA) else each for each in cells)
         else:
-            row = [printable(_cell(value, human=self._human)).replace("\n", " ") for value in values]
+            row = [printable(_cell(value, human=self._human)) for value in values]
             if self._human and not self._live:
                 self._rows.append(row)
                 return
             line = Text(("  " if self._human else "\t").join(filter(None, row) if self._human else row))
             if self._human and not row[-1]:  # where errors stand, which are shown whole
                 line.truncate(get_terminal_size().columns, overflow="ellipsis")
-            print(line.plain)
+            print(fold(line.plain, sys.stdout))
         if self._live:
             sys.stdout.flush()
 
@@ -95,13 +93,20 @@ def _cell(value: Any, *, human: bool) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table no wider than the terminal: the first column stays whole, the others are cut."""
-    table = Table(box=None, pad_edge=False)
-    for number, name in enumerate(names):
-        table.add_column(name, no_wrap=not number)
-    for first, *others in rows:
-        table.add_row(Text(first), *(Text(text, no_wrap=True, overflow="ellipsis") for text in others))
+    """Print a table no wider than the terminal: texts are cut, and columns at the end left out for them."""
+    table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date
+    least = min(widths[longest], width // 4)  # about two words, which say which text it is
+    while shown > longest + 1 and sum(widths[:shown]) + 2 * (shown - 1) - widths[longest] + least > width:
+        shown -= 1
+    for number, name in enumerate(names[:shown]):
+        table.add_column(name, no_wrap=number != longest)
+    for row in rows:
+        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row[:shown]))
     Console().print(table)
+    if shown < len(names):
+        note(f"left out in this width: {', '.join(names[shown:])} (--csv has all)")
 
 
 def print_model(options: Options, model: Any, fields: Mapping[str, str]) -> None:
@@ -111,5 +116,5 @@ def print_model(options: Options, model: Any, fields: Mapping[str, str]) -> None
         return
     human, width = sys.stdout.isatty(), max(map(len, fields))
     for name, path in fields.items():
-        text = printable(_cell(attribute(model, path), human=human)).replace("\n", " ")
+        text = printable(_cell(attribute(model, path), human=human))
         print(f"{name:{width}}  {text}".rstrip() if human else f"{name}\t{text}")

@@ -20,7 +20,7 @@ Next, the same with a service that stays. In a second terminal:
   cmsapi sandbox --keywords 300 --seconds 20
 Copy its two export lines into this one, and then:
   cmsapi workspaces
-  cmsapi pages WORKSPACE | cmsapi keywords - > keywords.txt
+  cmsapi pages WORKSPACE | cmsapi keywords - --new > keywords.txt
   cmsapi analyze @keywords.txt --batch first
 Stop the last one with Ctrl-C and run it again: it goes on and pays nothing twice."""
 
@@ -42,7 +42,7 @@ async def serve(
     Args:
         port: Port; 0 takes a free one.
         seed: Seed of identifiers, key and durations; without it each start is another service.
-        keywords: Number of keywords that were never analyzed.
+        keywords: Number of keywords that were never analyzed; each content has a page with an analyzed one.
         contents: Number of contents.
         seconds: Duration of every job; without it durations are drawn.
         latency: Seconds from a request to its answer.
@@ -87,20 +87,18 @@ async def demo(*, keywords: int = 200, seconds: float = 6.0) -> int:
         draft = await client.contents.get(box.content_ids[0])
         article = await (await generation.review()).confirm()
     interval, ledger = PollPolicy().min_interval, box.ledger
-    missing = next((request.path for request in ledger.requests if request.status is None), "none")
-    spent = [f"{balances[name] - left} {name}" for name, left in box.credits.items() if left < balances[name]]
+    names = {"analysis": "analysis", "aiWriting": "ai_writing"}  # in the sandbox, and in all commands
+    spent = [f"{balances[key] - box.credits[key]} {name}" for key, name in names.items()]
     twice = sum(launch.number > 1 for launch in ledger.launches)
-    refused = ledger.count(status=429)
     table = Table.grid(padding=(0, 2))
     table.add_row("analyzed", f"{done} of {keywords} in {took:.0f} s")
-    table.add_row("requests", f"{keywords} launches, {ledger.count('get_keyword')} polls; {refused} refused with 429")
+    sent = f"{keywords} launches, {ledger.count('get_keyword')} polls; {ledger.count(status=429)} refused with 429"
+    table.add_row("requests", sent)
     burst = f"{keywords / interval:g} a second ({limits.per_second} are allowed)"
     long = f"{keywords * 60 / interval:,.0f} for jobs of a minute ({limits.per_hour:,} are allowed an hour)"
     table.add_row("a loop", f"that polls each job every {interval:g} s sends {burst}, and {long}")
-    table.add_row("lost answer", f"{missing}: seen at the service, not launched again")
-    table.add_row(
-        "article", f"applied: {draft.words_count} words → {article.words_count}, score {article.content_score}"
-    )
+    table.add_row("lost answer", "its analysis was seen at the service, not launched again")
+    table.add_row("article", f"applied: {draft.words_count} words before, {article.words_count} now")
     table.add_row("paid", f"{', '.join(spent)}; {twice} of them twice")
     Console().print(table)
     print(_NEXT)

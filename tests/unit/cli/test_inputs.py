@@ -40,7 +40,7 @@ def test_each_item_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """An item that comes twice is launched once, which is said."""
     (tmp_path / "ids").write_text("b\nc\n")
     assert read_items(["a", "b", f"@{tmp_path / 'ids'}"]) == ["a", "b", "c"]
-    assert "1 items" in capsys.readouterr().err
+    assert "repeated: 1" in capsys.readouterr().err
 
 
 def test_other_encodings_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,6 +70,13 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     file.write_bytes(content)
     with pytest.raises(ConfigError, match=f"items.txt.*{word}"):
         read_items([f"@{file}"])
+
+
+def test_a_file_without_its_sign(tmp_path: Path) -> None:
+    """A file that is named without ``@`` is refused, and not launched as an item."""
+    (tmp_path / "ids.txt").write_text("kwd_1\n")
+    with pytest.raises(ConfigError, match=r"@ids\.txt"):
+        read_items(["ids.txt"])
 
 
 def test_refuses_what_cannot_be_read() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cmsapi.errors import ConfigError
 from cmsapi.sandbox import Fault, Sandbox
 from tests.unit.cli.conftest import QUICK, Run
 
@@ -27,7 +28,7 @@ async def test_a_dry_run_fails_if_the_balance_is_short(run: Run, sandbox: Sandbo
     """A plan that the balance does not pay is a failure, which scripts can see."""
     sandbox.credits = {"analysis": 1}
     done = await run("analyze", *sandbox.keyword_ids[:3], "--dry-run")
-    assert (done.code, "2 will be refused" in done.err) == (1, True)
+    assert (done.code, "2 will stay unlaunched" in done.err) == (1, True)
 
 
 async def test_analyze(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
@@ -37,7 +38,17 @@ async def test_analyze(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
     assert {(row[0], row[1]) for row in done.rows} == {(id_, "succeeded") for id_ in sandbox.keyword_ids[:3]}
     assert _database(tmp_path).stat().st_mode & 0o777 == 0o600
     assert _database(tmp_path).parent.stat().st_mode & 0o777 == 0o700
-    assert (await run("jobs", "batches")).out == ""
+    nothing = await run("jobs", "batches")
+    assert (nothing.out, nothing.err) == ("", "none\n")
+
+
+@pytest.mark.looptime
+async def test_demo(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demonstration needs no settings, adopts the lost launch and pays for nothing twice."""
+    for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
+        monkeypatch.delenv(name)
+    done = await run("demo", "--keywords", "9")
+    assert (done.code, "9 analysis, 1 ai_writing; 0 of them twice" in done.out) == (0, True)
 
 
 async def test_prompts(run: Run, sandbox: Sandbox) -> None:
@@ -52,6 +63,7 @@ async def test_a_batch_is_paid_once(run: Run, sandbox: Sandbox) -> None:
     done = await run("analyze", *sandbox.keyword_ids[:3], "--batch", "b")
     assert len(done.rows) == len(sandbox.ledger.launches) == 3
     assert "to launch: 1, 2 launched before" in done.err
+    assert "credits: 1 now, 3 in all" in done.err
     assert [row[:3] for row in (await run("jobs", "batches")).rows] == [["b", "3", "0"]]
 
 
@@ -62,6 +74,7 @@ async def test_failed_items(run: Run, sandbox: Sandbox) -> None:
     first = await run("analyze", bad, good, "--batch", "b")
     assert (first.code, dict(row[:2] for row in first.rows)) == (1, {bad: "failed", good: "succeeded"})
     assert "--retry failed" in first.err
+    assert (await run("jobs", "show", "b")).rows == [[bad, "failed"]]
     sandbox.set_outcome(bad, "success")
     assert (await run("analyze", bad, good, "--batch", "b")).code == 1
     assert len(sandbox.ledger.launches) == 2
@@ -83,10 +96,22 @@ async def test_unknown_launches(run: Run, sandbox: Sandbox) -> None:
 
 
 async def test_credits_are_bounded(run: Run, sandbox: Sandbox) -> None:
-    """``--max-credits`` refuses what would cost more, unsent."""
-    done = await run("analyze", *sandbox.keyword_ids[:3], "--max-credits", "2")
-    assert (done.code, [row[1] for row in done.rows].count("refused")) == (1, 1)
-    assert len(sandbox.ledger.launches) == 2
+    """``--max-credits`` leaves what would cost more: the plan says so, and a line how to go on."""
+    done = await run("analyze", *sandbox.keyword_ids[:5], "--max-credits", "2")
+    assert (done.code, len(done.rows), len(sandbox.ledger.launches)) == (1, 2, 2)
+    assert "2 of 5" in done.err
+    assert (done.err.count("3 unlaunched"), done.err.count("unlaunched: ")) == (1, 1)
+
+
+@pytest.mark.parametrize("directory", ["/dev/null", "/proc"])
+async def test_works_without_a_home(
+    run: Run, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
+) -> None:
+    """Without a home that can be written the state is a file in the working directory, and that is said."""
+    monkeypatch.setenv("XDG_STATE_HOME", f"{directory}/state")
+    done = await run("analyze", sandbox.keyword_ids[0], "--batch", "b")
+    assert (done.code, str(tmp_path / "cmsapi-jobs.db") in done.err) == (0, True)
+    assert (await run("jobs", "batches")).rows[0][:2] == ["b", "1"]
 
 
 async def test_errors_name_commands(run: Run) -> None:
@@ -139,5 +164,7 @@ async def test_jobs_of_other_programs(run: Run, sandbox: Sandbox) -> None:
     sandbox.finish()
     assert [row[1] for row in (await run("jobs", "resume")).rows] == ["succeeded"]
     assert (await run("jobs", "watch", lost["token"])).rows[0][1] == "succeeded"
-    assert "1 items" in (await run("jobs", "forget", "b")).err
-    assert "0 launches" in (await run("jobs", "forget")).err
+    assert "items forgotten: 1" in (await run("jobs", "forget", "b")).err
+    assert "launches forgotten: 0" in (await run("jobs", "forget")).err
+    with pytest.raises(ConfigError, match="no batch b"):
+        await run("jobs", "show", "b")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.connect import Options
+from cmsapi.cli.connect import Options, fold
 from cmsapi.cli.output import Writer, columns
 from cmsapi.sandbox import Sandbox
 from tests.unit.cli.conftest import QUICK, Run
@@ -22,6 +23,8 @@ async def test_lists_can_be_piped(run: Run, sandbox: Sandbox, monkeypatch: pytes
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pages.out.encode())))
     keywords = await run("keywords", "@-")
     assert {row[0] for row in keywords.rows} == {*sandbox.keyword_ids, *sandbox.analyzed_keyword_ids}
+    new = await run("keywords", *sandbox.page_ids, "--new")
+    assert {row[0] for row in new.rows} == set(sandbox.keyword_ids)
 
 
 @pytest.mark.parametrize(
@@ -63,19 +66,47 @@ async def test_texts_of_the_service_do_no_harm(run: Run, sandbox: Sandbox) -> No
     assert {row["keyword"] for row in table} == {"'=cmd()", "a\x1b[31mred\nx\ty"}
 
 
-async def test_a_table_keeps_identifiers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal of 80 columns no line is wider, and the first column is not cut."""
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Make standard output a terminal of 80 columns."""
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
-    async with Writer(Options(), columns("id title words")) as writer:
-        writer.write({"id": "i" * 30, "title": "[red]" + "long " * 30, "words": 1234})
+    return screen
+
+
+async def test_a_table_keeps_identifiers_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal of 80 columns no line is wider, only texts are cut, and columns without room are named."""
+    screen = terminal(monkeypatch)
+    async with Writer(Options(), columns("id title words updated published")) as writer:
+        when = datetime(2026, 11, 28, tzinfo=UTC)
+        row = {"id": "i" * 30, "title": "[red]" + "long " * 30, "words": 1234, "updated": when, "published": when}
+        writer.write(row)
     assert max(map(len, screen.getvalue().splitlines())) <= 80
-    assert "i" * 30 in screen.getvalue()
-    assert "1,234" in screen.getvalue()
-    assert "[red]" in screen.getvalue()
+    for whole in ("i" * 30, "[red]long long", "1,234", "2026-11-28 00:00"):
+        assert screen.getvalue().count(whole) == 1
+    assert "published" in capsys.readouterr().err
+
+
+def test_long_lines_break_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal no word is broken, and a command stays a line that can be copied."""
+    screen = terminal(monkeypatch)
+    fine, copied = "word " * 30 + "i" * 30, "  cmsapi " + "x " * 50
+    assert fold(fine, screen).split() == fine.split()
+    assert max(map(len, fold(fine, screen).splitlines())) <= 80
+    assert fold(copied, screen) == copied
+
+
+async def test_equal_errors_are_written_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the error of the second item refers to the first, and in a pipe it is there."""
+    piped = await run("analyze", "nosuch1", "nosuch2")
+    assert piped.out.count("404") == 2
+    screen = terminal(monkeypatch)
+    await run("analyze", "nosuch1", "nosuch2")
+    assert (screen.getvalue().count("404"), screen.getvalue().count("see above")) == (1, 1)
 
 
 async def test_contents_from_creation_to_deletion(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
