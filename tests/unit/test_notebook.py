@@ -6,7 +6,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd  # noqa: F401  not within a test, which may not block
+import pandas  # type: ignore[import-untyped]  # noqa: F401  here: within a test it would block the loop
 import pytest
 from attrs import evolve
 from tqdm.asyncio import tqdm  # type: ignore[import-untyped]  # it has no types of its own
