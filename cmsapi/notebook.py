@@ -81,5 +81,5 @@ def _fields(cls: type) -> dict[str, Any]:
     """Return the fields of a class with their types; a field that may be None has the other type."""
     hints = get_type_hints(cls).items()
     kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
-    names = [field.name for field in attrs.fields(cls) if field.name not in ("extra", "response")]
+    names = [each.name for each in attrs.fields(cls) if each.name not in ("extra", "response") and each.name[0] != "_"]
     return {name: kinds[name] for name in names} | {"extra": None}

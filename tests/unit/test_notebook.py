@@ -67,7 +67,7 @@ async def test_outcomes_are_rows_also_without_a_result(client: Client, sandbox: 
 
 
 async def test_outcomes_of_models_and_of_other_kinds(client: Client, sandbox: Sandbox) -> None:
-    """An item that is a model is shown by its identifier; a search has its fields, a review is an object."""
+    """An item that is a model is shown by its identifier; searches and reviews have their fields."""
     keyword = await client.keywords.get(sandbox.keyword_ids[0])
     outcomes: list[Any] = list(await client.jobs.map(lambda each: client.keywords.analyze(each.id), [keyword]))
     outcomes += await client.jobs.map(lambda each: client.content_ideas.search(sandbox.workspace_id, each), ["boots"])
@@ -75,7 +75,8 @@ async def test_outcomes_of_models_and_of_other_kinds(client: Client, sandbox: Sa
     frame = to_pandas(outcomes)
     assert list(frame["item"]) == [keyword.id, "boots", sandbox.content_ids[0]]
     assert (frame["search.status"][1], frame["complete"][1]) == ("success", True)
-    assert frame["value"][2].content_id == sandbox.content_ids[0]
+    assert (frame["content_id"][2], frame["generation.status"][2]) == (sandbox.content_ids[0], "review")
+    assert not [name for name in frame.columns if name.startswith("_")]
 
 
 async def test_what_is_no_list_of_models_is_refused(client: Client, sandbox: Sandbox) -> None:
