@@ -51,8 +51,8 @@ from cmsapi.errors import (
     OutOfCreditsError,
 )
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind, Kind, service_time
-from cmsapi.jobs.poller import LOOK, Poller
+from cmsapi.jobs.kinds import JobKind, service_time
+from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.tracked import Token, Tracked
@@ -121,8 +121,8 @@ class Launcher:
                 raise ArgumentError("launch", "must launch one job for each item; the second one was not sent")
             item.used = True
         self.pipeline.operations[known.launch].fill((target,))  # refuses identifiers before anything is sent
-        poller = self.recovery.poller
-        wanted = Launch(self, known, Token(kind, target, name or target), body, on_review, item)
+        poller = poller_of(self.pipeline.account(), self.recovery.polling)
+        wanted = Launch(self, poller, Token(kind, target, name or target), body, on_review, item)
         launch = poller.pending.setdefault(wanted.key, wanted)
         if launch.settings != wanted.settings:
             raise launch.other_settings(None)
@@ -196,8 +196,9 @@ class Launch:
     task: asyncio.Task[Tracked]
 
     def __init__(
-        self, launcher: Launcher, kind: Kind, token: Token, body: Any, on_review: OnReview | None, item: Item | None
+        self, launcher: Launcher, poller: Poller, token: Token, body: Any, on_review: OnReview | None, item: Item | None
     ) -> None:
+        kind = self._kind = launcher.recovery.kinds[token.kind]
         joins = kind.joins and launcher.policy.dedupe == "join"
         self.target: str = token.id if joins else f"{token.id} {secrets.token_hex(6)}"
         # With the client, so that no client depends on another one.
@@ -210,8 +211,7 @@ class Launch:
         self.row: Row | None = None
         self._recovery = launcher.recovery
         self._pipeline = launcher.pipeline
-        self._poller = launcher.recovery.poller
-        self._kind = kind
+        self._poller = poller
         self._body = body
         self.on_review: OnReview | None = on_review or (item.on_review if item else None)
         self._asked = item.asked if item else None
