@@ -19,8 +19,11 @@ from cmsapi.cli.app import main
 from cmsapi.sandbox import Limits, Sandbox
 from tests.support.children import ROOT, command
 
+# What starts the tests may ignore signals, as nohup does, and children inherit that.
 PROGRAM = """
-import functools, sys
+import functools, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from cmsapi import Client, PollPolicy, RateLimits, Timeouts
 from cmsapi.cli import app, connect
 
@@ -29,7 +32,7 @@ connect.Client = functools.partial(Client, polling=polling, limits=limits, timeo
 sys.argv[0] = "cmsapi"
 sys.exit(app.main())
 """
-KEYWORDS = 40  # two seconds of launches
+KEYWORDS = 60  # three seconds of launches
 
 
 class Shell:
