@@ -160,7 +160,7 @@ class Limiter:
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
         self._told = False  # whether an answer has told how the hour stands
         self._others = 0
-        self._newest, self._remaining = 0, 0  # the latest request whose answer told, and what it said
+        self._newest, self._sent_then, self._remaining = 0, 0, 0  # what told last, how many had left then, what it said
         self._ask_at = math.inf  # when one request may ask although nothing is left
         self._paused_until = -math.inf
         self._announced = -math.inf
@@ -247,9 +247,8 @@ class Limiter:
             async with asyncio.timeout(max_wait):
                 return await waiter
         except BaseException as error:
-            if (
-                waiter.done() and not waiter.cancelled() and not waiter.exception()
-            ):  # granted and cancelled at once: the turn goes to the next one
+            granted = waiter.done() and not waiter.cancelled() and not waiter.exception()
+            if granted:  # and cancelled at once: the turn goes to the next one
                 permit.departed, permit.number = False, waiter.result()
                 self.release(permit)
             if isinstance(error, TimeoutError):
@@ -266,11 +265,11 @@ class Limiter:
             self._announce(permit, now, self._paused_until, "the service answered 429")
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
-        if permit.rate is not None and permit.number < self._newest:
-            # It was in flight when the newest answer came. If that one already counted it, it is not of others.
-            self._others = max(0, self._others - (permit.rate.remaining > self._remaining))
-        elif permit.rate is not None:
-            self._newest, self._remaining = permit.number, permit.rate.remaining
+        if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
+            # It was in flight when the newest answer came, which already counted it: it is not of others.
+            self._others = max(0, self._others - 1)
+        elif permit.rate is not None:  # the service counted it later, in whatever order requests arrive
+            self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
             if not self.queues:
                 # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)

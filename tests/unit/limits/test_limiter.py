@@ -345,3 +345,22 @@ async def test_a_long_pause_reaches_the_hooks_of_who_waits() -> None:
     async with service.client(hooks=[seen.append]) as client:
         await asyncio.gather(*(client.request("GET", "/v1/me") for _ in range(4)))
     assert len([event for event in seen if isinstance(event, RateLimitPaused)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_that_arrive_in_another_order_use_no_more_than_is_left(seed: int) -> None:
+    """With a third of the hour used by others, bursts that arrive in any order end it without a refusal."""
+    rng = random.Random(seed)
+
+    def latency(number: int) -> tuple[float, float]:
+        there = rng.uniform(0.01, 0.1)
+        return there, 0.11 - there
+
+    service = StrictService(latency=latency, used=(-1.0,) * 333)
+
+    async def main() -> None:
+        async with service.client() as client:
+            await asyncio.gather(*(client.request("GET", "/v1/me") for _ in range(900)))
+
+    virtually(main())
+    assert service.refused == 0
