@@ -70,7 +70,7 @@ class Client:
         headers: Headers to add to each request.
         proxy: URL of a proxy.
         ssl: TLS context, for private authorities or client certificates.
-        trust_env: Take proxies from the environment; makes each request several times as expensive.
+        trust_env: Take the proxy from ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in capitals or not.
         allow_http: Allow an address that sends the key unencrypted; default ``CMSAPI_ALLOW_HTTP``.
 
     Raises:
@@ -115,7 +115,7 @@ class Client:
         address = check_base_url(base_url, allow_http=allow_http)
         limits, timeouts = limits or RateLimits(), timeouts or Timeouts()
         log_to_stderr()
-        connect = Connect(session, proxy, ssl, trust_env)
+        connect = Connect(session, proxy, ssl, trust_env).resolve(address)
         address_of_state = check_state(state)
         self._connection = _Connection(address, key, limits, address_of_state, transport, connect, timeouts)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}

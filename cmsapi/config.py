@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import random
 import ssl as ssl_module
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, evolve, field, frozen
+from attrs.validators import optional
 
 from cmsapi.errors import ConfigError
 
@@ -29,37 +30,22 @@ def _seconds(value: Any) -> Any:
     return value.total_seconds() if isinstance(value, timedelta) else value
 
 
-def _check(instance: Any, attribute: Attribute[Any], accepted: bool, expected: str, value: object) -> None:
-    if not accepted:
-        raise ConfigError(f"{type(instance).__name__}({attribute.name}=) must be {expected}, got {value!r}")
+def _number(expected: str, least: float, *, above: bool = False, whole: bool = False) -> Callable[..., None]:
+    """Return a validator that refuses anything but a number, by the name of its setting."""
+
+    def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not number or not (value > least if above else value >= least):  # in this form NaN is refused
+            raise ConfigError(f"{type(instance).__name__}({attribute.name}=) must be {expected}, got {value!r}")
+
+    return check
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-
-
-def _positive(instance: Any, attribute: Attribute[Any], value: Any) -> None:
-    _check(instance, attribute, _is_number(value) and value > 0, "a number above 0, or a timedelta", value)
-
-
-def _optional_positive(instance: Any, attribute: Attribute[Any], value: Any) -> None:
-    if value is not None:
-        _positive(instance, attribute, value)
-
-
-def _optional_wait(instance: Any, attribute: Attribute[Any], value: Any) -> None:
-    accepted = value is None or (_is_number(value) and value >= 0)
-    _check(instance, attribute, accepted, "a number of seconds, a timedelta or None", value)
-
-
-def _count(instance: Any, attribute: Attribute[Any], value: Any) -> None:
-    accepted = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    _check(instance, attribute, accepted, "a whole number from 1 on", value)
-
-
-def _optional_count(instance: Any, attribute: Attribute[Any], value: Any) -> None:
-    accepted = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
-    _check(instance, attribute, accepted, "a whole number from 0 on, or None", value)
+_positive = _number("a number above 0, or a timedelta", 0, above=True)
+_optional_positive = optional(_positive)
+_optional_wait = optional(_number("a number of seconds, a timedelta or None", 0))
+_count = _number("a whole number from 1 on", 1, whole=True)
+_optional_count = optional(_number("a whole number from 0 on, or None", 0, whole=True))
 
 
 @frozen
@@ -195,6 +181,19 @@ class Connect:
         if self.ssl is not None and not isinstance(self.ssl, ssl_module.SSLContext):
             raise ConfigError("ssl must be an ssl.SSLContext; verification cannot be switched off by a flag")
         if self.proxy is not None and not str(self.proxy).startswith(("http://", "https://")):
-            raise ConfigError("proxy must be a URL such as http://proxy.example.com:3128")
+            raise ConfigError("proxy must be a URL such as http://proxy.example.com:3128; SOCKS is not supported")
         if self.session is not None and (self.ssl or self.proxy or self.trust_env):
             raise ConfigError("session brings its own connections: leave out ssl, proxy and trust_env")
+
+    def resolve(self, url: str) -> Connect:
+        """Return the same with the proxy that the environment names for an address, as ``curl`` reads it, if it may."""
+        if self.proxy or not self.trust_env:
+            return evolve(self, trust_env=False)
+        from urllib.request import getproxies, proxy_bypass  # slow to import
+
+        parts, named = urlsplit(url), getproxies()
+        other = named.get("all", "")
+        proxy = named.get(parts.scheme) or ("" if other.startswith("socks") else other)
+        if not proxy or parts.hostname in ("localhost", "127.0.0.1", "::1") or proxy_bypass(str(parts.hostname)):
+            return evolve(self, trust_env=False)
+        return evolve(self, proxy=proxy if "://" in proxy else f"http://{proxy}", trust_env=False)
