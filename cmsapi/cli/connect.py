@@ -15,7 +15,7 @@ from attrs import frozen
 from cyclopts import Parameter
 
 from cmsapi.client import Client
-from cmsapi.errors import ConfigError
+from cmsapi.errors import ArgumentError, ConfigError
 
 _SQLITE = "sqlite:///"
 
@@ -62,6 +62,7 @@ def printable(text: str) -> str:
 def text_of(error: BaseException) -> str:
     """Return the message of an error, with commands in place of Python."""
     text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
+    text = text.replace("; pass trust_env=True to use it", "")
     return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
 
 
@@ -86,10 +87,12 @@ def _default_file(*, create: bool) -> Path:
     """Return the file in the user's state directory; in the working directory without a home that can be written."""
     named, here = Path(os.environ.get("XDG_STATE_HOME") or ""), Path("cmsapi-jobs.db").absolute()
     try:
-        folder = (named if named.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
+        file = (named if named.is_absolute() else Path.home() / ".local" / "state") / "cmsapi" / "jobs.db"
         if create:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no such user, or not theirs to write
-        return here
-    used = here.exists() and not (folder / "jobs.db").exists()
-    return here if used or (create and not os.access(folder, os.W_OK)) else folder / "jobs.db"
+        file = here
+    usable = [each for each in (file, here) if not create or os.access(each.parent, os.W_OK)]
+    if not usable:
+        raise ArgumentError("--state", "or CMSAPI_STATE must name a state: your home and this directory are read-only")
+    return next((each for each in usable if each.exists()), usable[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -123,6 +124,33 @@ def test_closed_pipes_are_quiet(shell: Shell, arguments: str) -> None:
 
 
 @pytest.mark.slow
+def test_without_a_place_for_a_state(shell: Shell) -> None:
+    """A user whom the machine does not know, in a directory of others, is told to name a state; nothing is sent."""
+    words = [*unknown_user(), *command(PROGRAM, "analyze", shell.sandbox.keyword_ids[0])]
+    own = {name: text for name, text in shell.environment.items() if name not in ("HOME", "XDG_STATE_HOME")}
+    own |= {"HOME": "/nonexistent"} if os.geteuid() else {}
+    done = subprocess.run(words, env=own, cwd="/", capture_output=True, text=True, check=False)
+    assert (done.returncode, "--state or CMSAPI_STATE" in done.stderr) == (2, True), done.stderr
+    assert not shell.sandbox.ledger.requests
+    own["CMSAPI_STATE"] = "memory:"
+    done = subprocess.run(words, env=own, cwd="/", capture_output=True, text=True, check=False)
+    assert (done.returncode, len(shell.sandbox.ledger.launches)) == (0, 1), done.stderr
+
+
+def unknown_user() -> list[str]:
+    """Return what to put before a command, so that a user without a name or a home runs it, who writes nowhere.
+
+    Only an administrator can do that; any other user of the tests is a stranger in ``/``, too.
+    """
+    if os.geteuid():
+        return []
+    reads = "+dac_read_search"  # the interpreter may be the administrator's
+    words = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", "--inh-caps", reads, "--ambient-caps", reads]
+    if shutil.which("setpriv") is None or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this administrator cannot run programs as an unknown user")
+    return words
+
+
 def test_streams_that_are_closed(shell: Shell) -> None:
     """Commands run with closed streams, and with a full disk fail with one line."""
     words = " ".join(map(shlex.quote, command(PROGRAM, "me")))
