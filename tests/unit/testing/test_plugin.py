@@ -113,6 +113,32 @@ def test_the_environment_does_not_reach_the_client(pytester: pytest.Pytester, mo
     assert not (pytester.path / "launches.db").exists()
 
 
+def test_the_loop_may_run_in_another_thread(pytester: pytest.Pytester) -> None:
+    """A loop that outlives the test in a thread, as that of a web framework's test client, closes the client."""
+    pytester.makeini(ini("strict"))
+    pytester.makepyfile(
+        """
+        import pytest, cmsapi
+        from anyio.from_thread import start_blocking_portal
+        earlier = []
+
+        @pytest.fixture(scope="module")
+        def portal():
+            with start_blocking_portal() as portal:
+                yield portal
+
+        def test_use(portal, cms_client, cms_sandbox):
+            earlier.append(cms_client)
+            portal.call(cms_client.keywords.analyze, cms_sandbox.keyword_ids[0])
+
+        def test_an_earlier_client_is_closed(portal):
+            with pytest.raises(cmsapi.ClientClosedError):
+                portal.call(earlier[0].me)
+        """
+    )
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=2)
+
+
 @pytest.mark.slow
 def test_without_other_plugins_nothing_is_loaded_or_warned_of(pytester: pytest.Pytester) -> None:
     """A project that has cmsapi installed sees nothing of the plugin, and anyio's plugin is enough for the client."""

@@ -125,6 +125,14 @@ async def test_a_long_header_line_is_read(raw_server: RawServer) -> None:
         assert len((await client.request("GET", "/v1/me")).headers["x-long"]) == 9000
 
 
+async def test_a_longer_header_line_is_named(raw_server: RawServer) -> None:
+    """A header beyond the bound says what was refused, and leaves no launch in the dark about why."""
+    raw_server.script = [http(b"{}", "200 OK", "X-Long: " + "a" * 70_000)]
+    async with client_of(raw_server) as client:
+        with pytest.raises(OutcomeUnknownError, match="65536 bytes"):
+            await client.request("POST", "/v1/keywords/k/analyze")
+
+
 @pytest.mark.parametrize(
     "reply", [b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{", None], ids=["status", "body", "no"]
 )
