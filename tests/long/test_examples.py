@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import socket
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
