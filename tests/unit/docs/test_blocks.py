@@ -31,6 +31,8 @@ from cmsapi.sandbox import Sandbox
 
 T = TypeVar("T")
 
+THREADS = ThreadPoolExecutor()
+
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = """[pytest]
 asyncio_mode = auto
@@ -49,7 +51,8 @@ def virtual_loop() -> asyncio.AbstractEventLoop:
 async def run_sync(work: Callable[[], T], *, limiter: anyio.CapacityLimiter | None = None) -> T:
     """Run work in a thread that the virtual time waits for."""
     async with limiter or contextlib.nullcontext():
-        return await asyncio.get_running_loop().run_in_executor(None, work)
+        # Not the loop's own executor, whose end `asyncio.run` waits for in virtual time.
+        return await asyncio.get_running_loop().run_in_executor(THREADS, work)
 
 
 class Page:
