@@ -29,7 +29,8 @@ def postgres(url: str) -> Dialect:
 
     def connect() -> Any:
         options = f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s"
-        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE, options=options)
+        tcp: Any = {"tcp_user_timeout": 1000 * PATIENCE, "keepalives_idle": PATIENCE, "keepalives_interval": PATIENCE}
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE, options=options, **tcp)
 
     def begin(connection: Any, lock: str) -> None:
         connection.execute("BEGIN")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
     """Return how a file is used: it is made if it is not there, and only its owner may read it."""
 
     def connect() -> sqlite3.Connection:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        Path(path).touch(0o600)  # opens no file that is there: closing it would end the locks of other connections
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import traceback
 
 import psycopg
 import pytest
 
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.state.store import open_store
+from cmsapi.state.postgres import postgres
+from cmsapi.state.store import PATIENCE, open_store
 from tests.support import servers
 from tests.unit.state.conftest import Stores
 
@@ -36,3 +39,11 @@ def test_a_wrong_address_does_not_show_the_password(url: str) -> None:
         open_store(url, "")
     shown = "".join(traceback.format_exception(caught.value))
     assert not [part for part in ("p@ss", "ss@host", "%zz") if part in shown]
+
+
+def test_a_host_that_has_vanished_is_given_up_soon(postgres_server: servers.Server) -> None:
+    """A connection whose other end is silent ends after half a minute, not after TCP's quarter of an hour."""
+    connection = postgres(postgres_server.url).connect()
+    with socket.socket(fileno=os.dup(connection.fileno())) as opened:
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 1000 * PATIENCE
+    connection.close()

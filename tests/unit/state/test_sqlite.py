@@ -7,6 +7,7 @@ import json
 import sqlite3
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,19 @@ def test_two_processes_share_a_file(tmp_path: Path) -> None:
     (granted, won), (granted_too, won_too) = map(json.loads, printed)
     assert granted + granted_too == 50
     assert sorted(won + won_too) == list(range(40))
+
+
+async def test_two_connections_keep_their_file_from_other_programs(tmp_path: Path) -> None:
+    """What is written after another program came and went is seen by the next one: SQLite's locks were kept."""
+    path = str(tmp_path / "state.db")
+    first, second = open_store(f"sqlite:///{path}", "a"), open_store(f"sqlite:///{path}", "b")
+    await first.batches()
+    await second.batches()
+    ask = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT COUNT(*) FROM cmsapi_launches'))"
+    program = [sys.executable, "-c", ask, path]
+    counts = [await asyncio.to_thread(subprocess.check_output, program, text=True)]
+    await first.insert(Row("analysis", "kw-1", "kw-1"), 60.0)
+    counts.append(await asyncio.to_thread(subprocess.check_output, program, text=True))
+    assert counts == ["(0,)\n", "(1,)\n"]
+    await first.aclose()
+    await second.aclose()
