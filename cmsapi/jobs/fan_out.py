@@ -168,16 +168,12 @@ class Run(Generic[I, R]):
         """Launch the job of an item."""
         try:
             job = await self._launch_one(item)
-        except CMSError as error:
+        except BaseException as error:
             if isinstance(error, OutOfCreditsError):
                 self._out_of_credits = error
-            if isinstance(error, ClientClosedError):
-                self._fail(error)
-            else:
+            if isinstance(error, CMSError) and not isinstance(error, ArgumentError | ClientClosedError):
                 self.end(number, Failed(item, None, error))
-            return
-        except BaseException as error:
-            if not self._stopped:
+            elif not self._stopped:
                 self._fail(error)
             return
         self._kind = job.kind
@@ -207,7 +203,7 @@ class Run(Generic[I, R]):
         error = future.exception() or job.exception()
         if error is None:
             self.end(number, Succeeded(item, job, job.result()))
-        elif isinstance(error, CMSError):
+        elif isinstance(error, CMSError) and not isinstance(error, ArgumentError):
             self.end(number, Failed(item, job, error))
         else:
             self._fail(error)
@@ -243,6 +239,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         self._errors = errors
         self._given = 0
         self._early: dict[int, Outcome[I, R]] = {}  # outcomes before their turn
+        self._list: list[Outcome[I, R]] = []  # for all who await it, also after a time limit
 
     def __del__(self) -> None:
         loop = self._run.loop
@@ -297,8 +294,9 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:
-        async with self:
-            return [outcome async for outcome in self]
+        async for outcome in self:
+            self._list.append(outcome)
+        return self._list
 
     async def __aenter__(self) -> Self:
         return self

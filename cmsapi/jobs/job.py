@@ -195,7 +195,7 @@ class JobEvents(AsyncIterator[JobObserved]):
         self._arrived.set()
 
     async def __anext__(self) -> JobObserved:
-        if not self._shown:
+        while not self._shown:
             self._arrived.clear()
             self._poller.watch(self._tracked)
             try:

@@ -42,6 +42,7 @@ from cmsapi.errors import (
     ArgumentError,
     ClientClosedError,
     CMSError,
+    ConfigError,
     ConflictError,
     DeadlineError,
     JobError,
@@ -177,8 +178,8 @@ class _Verdict(Enum):
 
 def _verdict(failure: CMSError, *, first: bool) -> _Verdict:
     """Return what a failure means; unless it is of the first attempt, a refusal may be of the second one only."""
-    if isinstance(failure, NotSentError):
-        return _Verdict.REPEAT
+    if isinstance(failure, NotSentError | ConfigError):  # settings that cannot be used will not get better
+        return _Verdict.REPEAT if isinstance(failure, NotSentError) else _Verdict.REFUSED
     if isinstance(failure, APIError):
         specified = failure.code is not None
         if failure.status == 429 or (specified and failure.status == 503):

@@ -69,7 +69,7 @@ class Jobs:
                 print(outcome.item, outcome.ok)
 
         Args:
-            launch: Launches one job for an item and returns it.
+            launch: Launches one job for an item and returns it. A refused argument or a mistake ends the iteration.
             items: The items; an asynchronous iterable is read as jobs can be launched.
             in_flight: Jobs that run at the same time, at most; ``"auto"`` for as many as the hour holds.
             errors: ``"collect"`` hands out failed items as `Failed`; ``"raise"`` raises the first error.

@@ -59,7 +59,6 @@ class AiohttpTransport:
             self._session = aiohttp.ClientSession(
                 connector=_LookingConnector(limit=0),  # the limiter bounds what is under way
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=self._connect.trust_env,
                 max_line_size=_MAX_HEADER,
                 max_field_size=_MAX_HEADER,
             )
@@ -76,10 +75,11 @@ class AiohttpTransport:
             ) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
                 return Response(answer.status, headers, await answer.read())
+        except ValueError as error:  # also of the address of a proxy, which may have a password
+            why = "the proxy is no URL" if isinstance(error, aiohttp.InvalidURL) else str(error)
+            failure = ConfigError(f"aiohttp refuses the request, perhaps for ~/.netrc; nothing was sent: {why}")
         except (aiohttp.ClientError, _DroppedError, OSError) as error:
-            failure = self._failure(error)
-        except ValueError as error:
-            failure = ConfigError(f"aiohttp refuses the request, perhaps for ~/.netrc; nothing was sent: {error}")
+            failure = self._failure(error, request.headers.get("Authorization", "Bearer ?").removeprefix("Bearer "))
         # Raised outside the handler: the exceptions of aiohttp hold the request's headers, and with them the key.
         raise failure
 
@@ -89,15 +89,15 @@ class AiohttpTransport:
         if self._session is not None and self._connect.session is None:
             await self._session.close()
 
-    def _failure(self, error: Exception) -> TransportError:
+    def _failure(self, error: Exception, key: str) -> TransportError:
         # By type: aiohttp calls a garbage status line a status of 400.
-        reason = str(error) if isinstance(error, _DroppedError) else _reason(error)
+        reason = (str(error) if isinstance(error, _DroppedError) else _reason(error)).replace(key, "sk_***")
         if isinstance(error, _NOT_CONNECTED):
             return NotSentError(f"no connection: {reason}; nothing was sent{self._proxy_hint()}")
         return OutcomeUnknownError(f"no whole answer: {reason}; the service may have carried out the request")
 
     def _proxy_hint(self) -> str:
-        if self._connect.proxy or self._connect.trust_env or self._connect.session is not None:
+        if self._connect.proxy or self._connect.session is not None:
             return ""
         from urllib.request import getproxies_environment
 

@@ -186,8 +186,8 @@ async def test_a_cancelled_task_launches_no_more(way: str) -> None:
         launched = len(sandbox.ledger.launches)
         await asyncio.sleep(600)
         assert len(sandbox.ledger.launches) <= launched + 1
-        rest = [outcome async for outcome in fan_out]
-        assert len(rest) == (200 if way == "async for" else 0)
+        rest = [outcome async for outcome in fan_out] if way == "async for" else await fan_out
+        assert len(rest) == 200
 
 
 async def test_another_caller_of_a_held_launch_does_not_wait() -> None:
@@ -239,9 +239,25 @@ async def test_a_second_launch_of_an_item_is_refused_unsent(client: Client, sand
         await client.keywords.analyze(keyword)
         return await client.keywords.analyze(second)
 
-    (outcome,) = await client.jobs.map(launch, [first])
-    assert isinstance(outcome.error, ArgumentError)
+    with pytest.raises(ArgumentError):
+        await client.jobs.map(launch, [first])
     assert not sandbox.ledger.launches_of(second)
+
+
+async def test_models_in_place_of_identifiers_are_raised(client: Client, sandbox: Sandbox) -> None:
+    """An argument that is refused is a mistake of the program, and ends the iteration instead of failing each item."""
+    models = [await client.keywords.get(keyword) for keyword in sandbox.keyword_ids[:3]]
+    with pytest.raises(ArgumentError, match="pass its id"):
+        await client.jobs.map(client.keywords.analyze, models)  # type: ignore[arg-type]  # what is refused
+    assert not sandbox.ledger.launches
+
+
+async def test_a_list_that_is_awaited_again_is_whole(client: Client, sandbox: Sandbox) -> None:
+    """A time limit for all outcomes loses none of those that came before it."""
+    fan_out = client.jobs.map(client.keywords.analyze, stretched(sandbox, 20, 60, 100))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(fan_out, 50)
+    assert len(await fan_out) == len(await fan_out) == 3
 
 
 async def test_a_function_may_ask_for_more_before_it_launches(client: Client, sandbox: Sandbox) -> None:

@@ -177,6 +177,17 @@ async def test_events_survive_a_cancelled_anext(client: Client, sandbox: Sandbox
     assert pings > 5
 
 
+async def test_two_readers_of_one_stream_of_events_both_end(client: Client, sandbox: Sandbox) -> None:
+    """Each event goes to one of them, and the end to both."""
+    stream = (await analyze(client, sandbox)).events()
+
+    async def read() -> list[str]:
+        return [event.phase async for event in stream]
+
+    first, second = await asyncio.gather(read(), read())
+    assert (first + second).count("succeeded") == 1
+
+
 async def test_refresh_polls_once(client: Client, sandbox: Sandbox) -> None:
     """`refresh` costs one request and says how the job stands."""
     job = await analyze(client, sandbox)

@@ -56,6 +56,14 @@ def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch)
         Client("sk_x", base_url="https://service.invalid", trust_env=True)
 
 
+async def test_a_proxy_with_a_wrong_port_is_no_unknown_outcome() -> None:
+    """A proxy whose address cannot be read sends nothing, which is said without its password."""
+    async with Client("sk_x", base_url="https://service.invalid", proxy="http://me:secret@proxy:abc") as client:
+        with pytest.raises(ConfigError, match="nothing was sent") as refused:
+            await client.keywords.analyze("kwd_1")
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "reached"), [("HTTP_PROXY", True), ("NO_PROXY", False)])
 async def test_the_command_uses_it_or_names_it(raw_server: RawServer, name: str, reached: bool) -> None:
