@@ -27,7 +27,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
-    # Redis delivers a task again after so many seconds, also one that still runs: longer than your longest task.
+    # Redis delivers a task again after this number of seconds, also one that still runs: longer than your longest task.
     broker_transport_options={"visibility_timeout": 6 * 3600},
 )
 

@@ -69,7 +69,7 @@ async def reviews(
 
 @app.command
 async def unknown(*, options: Options = DEFAULTS) -> None:
-    """List launches of which nobody can say whether they were accepted, and where to look."""
+    """List launches that may or may not have been accepted, and where to look."""
     shown = columns("target attempts what")
     async with connect(options, state_of(options, create=False)) as client, Writer(options, shown, live=True) as writer:
         for error in await client.jobs.unknown():

@@ -41,7 +41,7 @@ class Launch:
     retry: Literal["failed", "unknown"] | None = None
     """Launch items again: those that failed; or those that may have been launched already, which may pay twice."""
     max_credits: int | None = None
-    """Launch until this run has spent so many credits; the other items stay unlaunched, for the next run."""
+    """Launch until this run has spent this number of credits; the other items stay unlaunched, for the next run."""
     dry_run: bool = False
     """Print the plan, and launch nothing."""
 
@@ -170,7 +170,7 @@ async def _run(
             if counts[word]:
                 note(f"{word}: {text}")
         if not launch.batch and all(status_of(each) == "succeeded" for each in shown):
-            await batch.forget()  # nobody will ask for it by its name
+            await batch.forget()  # its name was made up, so it is not asked for again
         return 0 if done else 1
 
 

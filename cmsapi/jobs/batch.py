@@ -92,7 +92,7 @@ class Batch:
         run: _BatchRun[I, R] = _BatchRun(
             self._recovery.poller, launch, listed, flying, *options, recovery=self._recovery
         )
-        self._run = run  # and not the fan-out: it stops the run when nobody holds it any more
+        self._run = run  # and not the fan-out: it stops the run when it is collected
         return FanOut(run, ordered=ordered, errors=errors)
 
     @property

@@ -109,7 +109,7 @@ class Job(Generic[T]):
         return self.result()
 
     def begin_wait(self, seconds: float) -> Wait:
-        """Return a wait for the end of the job, which has to be closed; for whoever waits for many jobs at once."""
+        """Return a wait for the end of the job, which has to be closed; for waiting for many jobs at once."""
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
@@ -173,7 +173,7 @@ class Wait:
         """End the wait."""
         self._timer.cancel()
         if self.ended.done() and not self.ended.cancelled():
-            self.ended.exception()  # seen, also if nobody came to look
+            self.ended.exception()  # marked as seen
         self._tracked.waiters.remove(self.ended)
         self._poller.unwatch(self._tracked)
 

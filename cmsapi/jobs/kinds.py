@@ -209,7 +209,7 @@ class AnalysisKind(Kind):
 
 @frozen
 class GenerationKind(Kind):
-    """Generations of articles; a content shows its newest one, which may be of somebody else."""
+    """Generations of articles; a content shows its newest one, which may be someone else's."""
 
     leaves_traces: ClassVar[bool] = True
 

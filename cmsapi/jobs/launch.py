@@ -19,7 +19,7 @@ anything else, and 4xx to a later attempt                    once no request can
 That a document does not show a launch proves nothing, so an unknown launch is the caller's to decide about.
 
 A launch runs in a task of its own. Until it may be sent, it ends with the last caller who waits for it; from then on it
-goes on, whoever is cancelled, and its row keeps the job.
+goes on, even if every caller is cancelled, and its row keeps the job.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _InTheWayError(Exception):
 
 
 class _SuspendedError(Exception):
-    """Raised when a launch must begin again: the process stood still before the sending, or nobody asks any more."""
+    """Raised when a launch must begin again: the process stood still before sending, or the iteration was cancelled."""
 
 
 @frozen
@@ -153,7 +153,7 @@ class Launcher:
         finally:
             launch.callers -= 1
             if not launch.callers and not launch.sent:
-                poller.pending.pop(launch.key, None)  # nobody joins what is being cancelled
+                poller.pending.pop(launch.key, None)  # a launch that is being cancelled cannot be joined
                 launch.task.cancel()
 
     async def aclose(self) -> None:
@@ -365,7 +365,7 @@ class Launch:
 
     @property
     def _withheld(self) -> bool:
-        """True while nobody asks for the outcome: the iteration of the fan-out was cancelled."""
+        """True while the iteration of the fan-out is cancelled, so that no outcome is asked for."""
         return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property

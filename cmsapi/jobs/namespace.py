@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Launch many jobs, and wait for jobs, whoever launched them."""
+    """Launch many jobs, and wait for jobs of any program."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -38,7 +38,7 @@ class Jobs:
         return self._launcher.recovery.poller
 
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
-        """Return a job that runs at the service, whoever launched it. Costs nothing until it is awaited.
+        """Return a job that runs at the service, from any program. Costs nothing until it is awaited.
 
         The identifier is that of the keyword, prompt, search, content or knowledge document.
         """

@@ -1,4 +1,4 @@
-"""Launches that the state knows: their jobs, whoever launched them, and what becomes of those whose process died."""
+"""Launches that the state knows: their jobs, from any process, and what becomes of those whose process died."""
 
 from __future__ import annotations
 
@@ -136,5 +136,5 @@ class Recovery:
 
 
 def unknown(row: Row) -> LaunchUnknownError:
-    """Return the error of a launch of which nobody can say whether it was accepted."""
+    """Return the error of a launch that may or may not have been accepted."""
     return LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)

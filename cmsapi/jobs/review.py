@@ -85,7 +85,7 @@ class GenerationReview:
             raise ArgumentError("on_review", problem)
 
     async def _decide(self, choice: Choice) -> None:
-        async with self._lock:  # two decisions at once would take each other for those of somebody else
+        async with self._lock:  # two decisions at once would take each other for someone else's
             if self.decision == choice:
                 return
             await self._write_down(decision=choice)

@@ -192,7 +192,7 @@ class Limiter:
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:
-        """Return what the hour holds, for whoever plans its requests."""
+        """Return what the hour holds, for planning its requests."""
         now, hour = asyncio.get_running_loop().time(), self._hour
         free = hour.free(now)
 

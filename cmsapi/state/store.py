@@ -1,8 +1,8 @@
 """What a state keeps, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
 
 A row that is ``sending`` has a deadline, after which no request of its launch is under way any more. A process that
-dies leaves such a row behind; whoever needs its target then settles it. There are no leases: `Store.update` changes a
-row only from the status and attempt that the caller has read, so of several processes one succeeds.
+dies leaves such a row behind; the next process that needs its target settles it. There are no leases: `Store.update`
+changes a row only from the status and attempt that the caller has read, so of several processes one succeeds.
 
 Times are seconds of the store's own clock, which all processes share, and are only ever compared with that clock.
 """
@@ -31,7 +31,7 @@ PATIENCE = 30
 class JobStatus(StrEnum):
     """Where a launch and its job are.
 
-    ``sending`` until the service has accepted the launch, ``unknown`` if nobody can say whether it has; the others are
+    ``sending`` until the service has accepted the launch, ``unknown`` if it may or may not have; the others are
     what the service shows of the job.
     """
 

@@ -144,7 +144,7 @@ class _LookingConnector(aiohttp.TCPConnector):
 
 def _is_readable(protocol: Any) -> bool:
     socket = protocol.transport and protocol.transport.get_extra_info("socket")
-    if not socket or socket.fileno() < 0 or protocol.should_close:  # the loop has read what nobody asked for
+    if not socket or socket.fileno() < 0 or protocol.should_close:  # the loop has read an unexpected answer
         return True
     if not hasattr(select, "poll"):  # Windows
         return bool(select.select([socket], [], [], 0)[0])

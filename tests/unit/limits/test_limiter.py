@@ -155,7 +155,7 @@ async def test_remaining_that_says_nothing_is_left_is_believed_until_it_rises() 
 @spec("8.4", "7:429")
 @pytest.mark.looptime
 async def test_a_429_pauses_every_request_of_the_key() -> None:
-    """After a 429 nothing leaves before ``Retry-After``, whoever asks."""
+    """After a 429 nothing leaves before ``Retry-After``, for any caller."""
     refusal = Response(429, {"retry-after": "40"}, b'{"error": {"code": "rate_limited", "message": ""}}')
 
     async def answer(number: int) -> Response | None:

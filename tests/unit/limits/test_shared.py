@@ -52,6 +52,18 @@ async def test_processes_together_keep_both_limits(open_client: Open, sandbox: S
     assert sandbox.ledger.count(status=429) == 0
 
 
+async def test_the_use_of_other_programs_counts(open_client: Open, sandbox: Sandbox) -> None:
+    """What programs without this state use of the key is not free, and is known from the answers."""
+    program = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
+    async with program, asyncio.timeout(30):
+        await asyncio.gather(*(program.keywords.get(sandbox.keyword_ids[0]) for _ in range(20)))
+    client = open_client(0)
+    await asyncio.sleep(1.1)  # the program's second
+    await client.keywords.get(sandbox.keyword_ids[0])
+    await asyncio.sleep(0.5)  # until the state knows of the answer
+    assert client.rate_limit.others == 20
+
+
 async def test_a_process_knows_what_others_have_used(open_client: Open, sandbox: Sandbox) -> None:
     """What is free is what all processes have left; nothing of it is taken for the use of other programs."""
     first, second = open_client(0), open_client(1)
