@@ -145,8 +145,8 @@ class Jobs:
         poller, polling = self._poller(), self._launcher.recovery.polling
         tracked = poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline)
         job: Job[Any] = Job(tracked, poller)
-        if tracked not in poller.asked:
-            poller.asked.append(tracked)
+        if tracked not in poller.remembered:
+            poller.remembered.append(tracked)
         elif asyncio.get_running_loop().time() < tracked.polled + polling.min_interval:
             return job.status
         return await job.refresh()

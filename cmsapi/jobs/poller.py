@@ -70,7 +70,7 @@ class Poller:
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
-        self.asked: deque[Tracked] = deque(maxlen=MAX_LIMIT)  # whose status was asked for, so that they stay known
+        self.remembered: deque[Tracked] = deque(maxlen=MAX_LIMIT)  # whose status was asked for, so that they stay known
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
