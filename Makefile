@@ -1,11 +1,12 @@
 # One command on a machine that has only Python 3.11 or later: `make demo`, and for developers `make test`.
-# Everything is installed into .venv; nothing else on the machine is touched.
+# Everything is installed into .venv; nothing else on the machine is touched. `make test PYTHON=python3.13` uses another
+# interpreter, in an environment of its own.
 
-# `make test PYTHON=python3.13` uses another interpreter, in an environment of its own.
 PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/pytest -q -n auto
+# One process more than processors, since slow tests wait for programs.
+PYTEST := $(BIN)/pytest -q --dist worksteal -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EXTRAS := cli,mcp,notebook,otel,postgres,redis,testing
 # Without bytecode each process of the tests would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
