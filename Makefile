@@ -1,7 +1,6 @@
 # One command on a machine that has only Python 3.11 or later: `make demo`, and for developers `make test`.
 # Everything is installed into .venv; nothing else on the machine is touched. `make test PYTHON=python3.13` uses another
 # interpreter, in an environment of its own.
-
 PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin

@@ -93,7 +93,7 @@ class RetryPolicy:
     def delay(self, attempt: int, floor: float) -> float:
         """Return the seconds to wait after an attempt, on top of what the service asks for."""
         wait: float = min(self.cap, self.base * 2 ** (attempt - 1))
-        return floor + wait * random.uniform(0.5, 1)  # noqa: S311
+        return floor + wait * random.uniform(0.5, 1)  # noqa: S311  no secret
 
 
 @frozen

@@ -70,7 +70,7 @@ async def ideas(workspace: str, *keywords: str, launch: Launch = _RUN, options: 
         keywords: Keywords or topics: arguments, @file (text, CSV or JSON with keywords), or - for stdin.
     """
     items = read_items(keywords, "keyword")
-    begin: Begin = lambda client: partial(client.content_ideas.search, workspace)  # noqa: E731
+    begin: Begin = lambda client: partial(client.content_ideas.search, workspace)  # noqa: E731  typed
     return await _run(JobKind.SEARCH, items, begin, launch, options)
 
 
@@ -109,7 +109,7 @@ async def generate(
     settings = GenerationSettings(brand_voice_id=brand_voice, custom_instructions=instructions, **used)
     decision: Decision | None = "ask" if asks else "confirm" if confirm else "cancel" if discard else None
     items = read_items(contents)
-    begin: Begin = lambda client: partial(client.contents.generate, settings=settings)  # noqa: E731
+    begin: Begin = lambda client: partial(client.contents.generate, settings=settings)  # noqa: E731  typed
     return await _run(JobKind.GENERATION, items, begin, launch, options, decision)
 
 
@@ -177,7 +177,7 @@ async def _run(
 async def _count_known(batch: Batch, items: Sequence[str], retry: str | None) -> tuple[int, int]:
     """Return how many items the next run does not launch, and for how many it finds out whether they were launched."""
     async with batch:  # whose names are private: nothing public names items that have succeeded
-        known, unsettled = (set(batch._named(*each)) for each in (JobStatus, [JobStatus.SENDING]))  # noqa: SLF001
+        known, unsettled = (set(batch._named(*each)) for each in (JobStatus, [JobStatus.SENDING]))  # noqa: SLF001  ours
     known.difference_update({"failed": batch.failed, "unknown": batch.unknown}.get(str(retry), []))
     return len(known.intersection(items)), len(unsettled.intersection(items))
 

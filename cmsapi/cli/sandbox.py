@@ -78,7 +78,7 @@ async def demo(*, keywords: int = 200, seconds: float = 6.0) -> int:
     print(f"allowed, one answer gets lost. {keywords} keywords to analyze, an article to write.\n", flush=True)
     clock, timeouts = asyncio.get_running_loop().time, Timeouts(request=seconds)
     began, options = clock(), {"base_url": box.base_url, "state": "memory:"}
-    async with Client(box.api_key, **options, transport=box.transport, timeouts=timeouts) as client:  # type: ignore[arg-type]
+    async with Client(box.api_key, **options, transport=box.transport, timeouts=timeouts) as client:  # type: ignore[arg-type]  # dict
         generation = await client.contents.generate(box.content_ids[0])
         outcomes = client.jobs.map(client.keywords.analyze, box.keyword_ids)
         async with progress_bar(outcomes):

@@ -314,7 +314,7 @@ class Launch:
             await self._poller.balance.prepare(self._pipeline)
         elif kind.name is JobKind.GENERATION:
             with contextlib.suppress(NotFoundError, ConflictError):  # or null: there is none
-                newest: Any = await self._pipeline.call(kind.poll, kind.shape | None, self._token.id)  # type: ignore[arg-type]
+                newest: Any = await self._pipeline.call(kind.poll, kind.shape | None, self._token.id)  # type: ignore[arg-type]  # a type
                 self._token = evolve(self._token, before=newest and newest.id)
 
     async def _attempt(self) -> Tracked:
