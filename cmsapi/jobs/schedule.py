@@ -7,15 +7,16 @@ that find a job still running (misses), so the only question is which misses to 
 * `Plan`, for one price of a miss: the ages at which a job is polled, by dynamic programming over the life table. For a
   known distribution no other plan with as many misses is expected to be less late.
 * `Schedule.plan` takes the lowest price, one for all kinds, whose misses fit, and whose misses before ages have doubled
-  take no more than a part of what is free now: a tail that nothing announced always finds something left.
-* While little is known, a part goes to early polls, which teach. Advised intervals are kept as long as they fit.
+  take no more than a part of what is free, with those of the time before: a tail that nothing announced always finds
+  something left.
+* While little is known, a part goes to early polls, which teach. One that finds its job finished costs nothing, so that
+  they go on as long as they do. Advised intervals are kept as long as they fit.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-import operator
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
@@ -32,9 +33,7 @@ _PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest is one se
 _PRICES = 50  # number of prices; the highest is that of 15 hours of lateness
 _STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
-_SOON = 0.4  # part of the free misses that may be spent before ages have doubled
-_SOONER = (1.0, 0.25)
-"""Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
+_SOON = 0.5  # part of the free misses that may be spent before ages have doubled
 _EARLY = 0.35  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
@@ -96,15 +95,14 @@ class Watched:
 
 @frozen
 class _Bounds:
-    """Misses that may be bought, in all and in parts of the time until ages have doubled."""
+    """Misses that may be bought, in all and before ages have doubled."""
 
     misses: float
-    soon: list[float]
+    soon: float
     doubt: float  # of the life tables
 
-    def hold(self, misses: float, *soon: float) -> bool:
-        fits = misses * self.doubt + math.sqrt(misses) <= self.misses
-        return fits and all(map(operator.le, soon, self.soon))
+    def hold(self, misses: float, soon: float) -> bool:
+        return misses * self.doubt + math.sqrt(misses) <= self.misses and soon <= self.soon
 
 
 class Schedule(Generic[J]):
@@ -127,9 +125,11 @@ class Schedule(Generic[J]):
         self._price = 0  # number of the latest price
         self._longest_seen = 0.0  # age of the oldest end
         self._added = 0
-        self._early: set[J] = set()
-        self._allowance = 0.0
-        self._oldest = _YOUNGEST
+        self._early: dict[J, float] = {}  # early polls, with the misses that each is expected to cost
+        self._allowance = 0.0  # misses for early polls
+        self._oldest = _YOUNGEST  # age up to which they were allowed
+        self._spent = 0.0  # misses of late: forgotten as ages grow
+        self._age = math.inf  # of the oldest job at the latest plan
         self.arrivals: deque[float] = deque()
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
@@ -142,13 +142,16 @@ class Schedule(Generic[J]):
         watched, age = self.jobs[job], now - self.jobs[job].launched
         self.models[watched.kind].saw_running(watched.seen, age)
         watched.seen, watched.polled = age, now
-        self._early.discard(job)
+        self._spent += 1
+        if job in self._early:
+            self._allowance -= 1 - self._early.pop(job)
 
     def ended(self, job: J, now: float) -> None:
         """Account for a poll that found a job finished, and forget the job."""
         watched = self.jobs[job]
         self.models[watched.kind].saw_end(watched.seen, now - watched.launched)
         self._longest_seen = max(self._longest_seen, now - watched.launched)
+        self._allowance += self._early.get(job, 0.0)
         self.forget(job)
 
     def failed(self, job: J, now: float) -> None:
@@ -158,7 +161,7 @@ class Schedule(Generic[J]):
     def forget(self, job: J) -> None:
         """Poll a job no more."""
         self.jobs.pop(job, None)
-        self._early.discard(job)
+        self._early.pop(job, None)
 
     def due(self, job: J) -> float:
         """Return when a job is to be polled; minus infinity for at once."""
@@ -220,11 +223,10 @@ class Schedule(Generic[J]):
         spare -= self.reserve
         beyond = 2 * max(0.0, sum(waiting.values()) - sum(reach.values()))  # launches and hits that come later
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
-        bounds = _Bounds(
-            misses=max(0.0, spare + max(0.0, back - beyond)),
-            soon=[_SOON * max(0.0, spare) + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
-            doubt=doubt,
-        )
+        self._spent *= min(1.0, (self._age + _YOUNGEST) / (oldest + _YOUNGEST))
+        self._age = oldest
+        soon = _SOON * max(0.0, spare + self._spent) - self._spent + _RETURNS * hour.returning(oldest + _YOUNGEST)
+        bounds = _Bounds(misses=max(0.0, spare + max(0.0, back - beyond)), soon=soon, doubt=doubt)
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
         if bounds.hold(*self._needs(self._plans, seen, reach)):
             self._oldest = max(self._oldest, oldest)
@@ -241,7 +243,7 @@ class Schedule(Generic[J]):
         The latter only at ages at which ends were seen before: beyond them too few misses are expected.
         """
         plans: dict[int, dict[str, Plan]] = {}
-        needs: dict[int, list[float]] = {}
+        needs: dict[int, tuple[float, float]] = {}
 
         def fits(number: int) -> bool:
             plans[number] = self._plans_at(number)
@@ -259,24 +261,23 @@ class Schedule(Generic[J]):
         self._plans = plans.get(number) or self._plans_at(number)
         if known and number in needs and number - 1 in needs:
             self._cheaper = plans[number - 1]
-            costs = list(zip(needs[number], needs[number - 1], strict=True))
-            fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
-            self._part = next(fitting, 0.0)
+            (misses, soon), (more, sooner) = needs[number], needs[number - 1]
+            mixed = ((part, misses + part * (more - misses), soon + part * (sooner - soon)) for part in _PARTS)
+            self._part = next((part for part, *cost in mixed if bounds.hold(*cost)), 0.0)
 
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
-    ) -> list[float]:
-        """Return the misses that plans are expected to take, in all and in parts of the time until ages double."""
-        needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
+    ) -> tuple[float, float]:
+        """Return the misses that plans are expected to take, in all and before ages have doubled."""
+        misses, soon = -float(len(self.jobs)), 0.0
         for (kind, at), jobs in seen.items():
             plan, alive = plans[kind], self.models[kind].alive
-            needs[0] += jobs * plan.polls(at, HOUR)
-            for number, part in enumerate(_SOONER, 1):
-                then = min(LAST, step_of(AGES[at] + part * (AGES[at] + _YOUNGEST)))
-                hits = 1 - alive[then] / alive[at]
-                needs[number] += jobs * max(0.0, plan.polls(at, AGES[then] - AGES[at]) - hits)
-        needs[0] += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
-        return [max(0.0, needs[0]), *needs[1:]]
+            misses += jobs * plan.polls(at, HOUR)
+            then = min(LAST, step_of(2 * AGES[at] + _YOUNGEST))
+            hits = 1 - alive[then] / alive[at]
+            soon += jobs * max(0.0, plan.polls(at, AGES[then] - AGES[at]) - hits)
+        misses += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
+        return max(0.0, misses), soon
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
         price, kinds = _PRICE_RATIO**number, {watched.kind for watched in self.jobs.values()}
@@ -315,7 +316,7 @@ class Schedule(Generic[J]):
             if self._allowance < cost:
                 break
             self._allowance -= cost
-            self._early.add(job)
+            self._early[job] = cost
 
     def _still_running(self, job: J, now: float) -> float:
         watched = self.jobs[job]
