@@ -14,7 +14,8 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.batch import Batch, BatchStatus
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind, Phase
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.words import Phase
 from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
 from cmsapi.jobs.progress import Progress
 from cmsapi.jobs.review import GenerationReview

@@ -21,7 +21,8 @@ from cmsapi.jobs.recovery import Recovery
 from cmsapi.limits.limiter import Limiter, RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
-from cmsapi.observe.events import Emitter, Hook, log_to_stderr
+from cmsapi.observe.events import Emitter, Hook
+from cmsapi.observe.log import log_to_stderr
 from cmsapi.resources.brand_voices import BrandVoices
 from cmsapi.resources.content_ideas import ContentIdeaSearches
 from cmsapi.resources.contents import Contents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import ssl as ssl_module
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -89,11 +88,6 @@ class RetryPolicy:
     base: float = field(default=0.5, converter=_seconds, validator=_positive)
     cap: float = field(default=30.0, converter=_seconds, validator=_positive)
     max_retry_after: float | None = field(default=None, converter=_seconds, validator=_optional_wait)
-
-    def delay(self, attempt: int, floor: float) -> float:
-        """Return the seconds to wait after an attempt, on top of what the service asks for."""
-        wait: float = min(self.cap, self.base * 2 ** (attempt - 1))
-        return floor + wait * random.uniform(0.5, 1)  # noqa: S311  no secret
 
 
 @frozen

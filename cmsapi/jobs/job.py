@@ -12,10 +12,11 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from cmsapi.errors import ArgumentError, JobDetachedError, JobWaitTimeoutError
-from cmsapi.jobs.kinds import JobKind, Phase
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.poller import Poller
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.words import Phase
 from cmsapi.models import ContentIdeas
 from cmsapi.observe.events import JobObserved
 from cmsapi.state.store import JobStatus

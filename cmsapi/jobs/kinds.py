@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from cmsapi.errors import DecodeError
+from cmsapi.jobs.words import Observation, Phase, observe
 from cmsapi.messages import Response
 from cmsapi.models import (
     ContentIdea,
@@ -49,34 +50,6 @@ class JobKind(StrEnum):
     KNOWLEDGE_DOCUMENT = "knowledge_document"
 
 
-class Phase(StrEnum):
-    """What a document says of a job."""
-
-    RUNNING = "running"
-    REVIEW = "review"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    UNCLEAR = "unclear"
-
-
-# The specification shows queued, pending, review, success and failed; the others are what similar services say.
-_WORDS: Mapping[str, Phase] = {
-    **dict.fromkeys(("queued", "pending", "running", "processing", "in_progress", "generating"), Phase.RUNNING),
-    "review": Phase.REVIEW,
-    **dict.fromkeys(("success", "succeeded", "completed", "done", "applied", "discarded"), Phase.SUCCEEDED),
-    **dict.fromkeys(("failed", "error"), Phase.FAILED),
-}
-
-
-@frozen
-class Observation:
-    """What one poll found."""
-
-    phase: Phase
-    reason: str | None = None  # why it is unclear
-    moving: bool = False  # whether a job of this launch is at work, so that a later terminal word is its own
-
-
 @frozen
 class LaunchContext:
     """What is known of a launch when a document is read."""
@@ -97,17 +70,6 @@ def service_time(response: Response, then: float) -> datetime | None:
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return date - timedelta(seconds=asyncio.get_running_loop().time() - then)
-
-
-def phase_of(word: str | None, words: Mapping[str, str]) -> Phase | None:
-    """Return what a word of the service means, whatever its case; None if it is not listed."""
-    folded = (word or "").strip().casefold()
-    added = {name.casefold(): phase for name, phase in words.items()}
-    return Phase(added[folded]) if folded in added else _WORDS.get(folded)
-
-
-def _unlisted(word: str | None) -> Observation:
-    return Observation(Phase.UNCLEAR, "the document has no status" if word is None else f"unlisted status {word!r}")
 
 
 @frozen
@@ -134,18 +96,10 @@ class Kind:
         left: int | None = getattr(user.organization.credits, name)
         return left
 
-    def word(self, document: Any) -> str | None:
-        """Return the word of a document's status."""
-        word = getattr(document, self.status_field)
-        return None if word is None else str(word)
-
     def read(self, document: Any, launch: LaunchContext) -> Observation:
         """Return what a document says of a launch."""
-        word = self.word(document)
-        phase = phase_of(word, self.words)
-        if phase is None or (phase is Phase.REVIEW and self.name is not JobKind.GENERATION):
-            return _unlisted(word)
-        return Observation(phase, moving=phase is Phase.RUNNING)
+        word = getattr(document, self.status_field)
+        return observe(word and str(word), self.words, reviewed=self.name is JobKind.GENERATION)
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
         """Return True if a document shows that a launch whose answer was lost has been accepted."""
@@ -185,23 +139,20 @@ class AnalysisKind(Kind):
     leaves_traces: ClassVar[bool] = True
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        word = self.word(document)
-        phase = phase_of(word, self.words)
-        if word is None:
+        if document.analysis_status is None:
             return Observation(Phase.RUNNING)  # as before the first analysis
-        if phase is None or phase is Phase.REVIEW:
-            return _unlisted(word)
-        if phase is Phase.RUNNING or launch.moved or _is_new(document, launch):
-            return Observation(phase, moving=phase is Phase.RUNNING)
+        seen = super().read(document, launch)
+        if seen.phase in (Phase.UNCLEAR, Phase.RUNNING) or launch.moved or _is_new(document, launch):
+            return seen
         untimed = document.last_analyzed_at is None or launch.at is None
-        if launch.age >= _BELIEVED and (phase is Phase.FAILED or untimed):
-            return Observation(phase)
-        if untimed and phase is Phase.SUCCEEDED:
+        if launch.age >= _BELIEVED and (seen.phase is Phase.FAILED or untimed):
+            return seen
+        if untimed and seen.phase is Phase.SUCCEEDED:
             return Observation(Phase.UNCLEAR, "a success that may be of an earlier analysis")
         return Observation(Phase.RUNNING)  # as before the launch
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
-        return phase_of(self.word(document), self.words) is Phase.RUNNING or _is_new(document, launch)
+        return super().read(document, launch).phase is Phase.RUNNING or _is_new(document, launch)
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
         return target, None
@@ -216,7 +167,7 @@ class GenerationKind(Kind):
     def read(self, document: Any, launch: LaunchContext) -> Observation:
         if launch.own is not None and document.id is not None and document.id != launch.own:
             return Observation(Phase.UNCLEAR, "the content shows another generation")
-        return Kind.read(self, document, launch)
+        return super().read(document, launch)
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
         return document.id is not None and document.id != launch.before

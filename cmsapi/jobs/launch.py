@@ -1,22 +1,7 @@
 """Launches: at most once, never lost.
 
 A launch costs credits and cannot be recognized by the service when it comes twice. So it is written down before it is
-sent, as a row of the state, and what follows depends on what came back:
-
-===========================================================  ==========================================================
-What came                                                    What follows
-===========================================================  ==========================================================
-nothing left this machine                                    repeat
-429, or 503 in the specification's form                      repeat after the wait (specification 7)
-4xx in the specification's form to the first attempt         delete the row, raise
-500 or 502 in the specification's form                       ask the job's document: it shows the launch, adopt it; else
-                                                             repeat. A search, which no document shows, is repeated only
-                                                             if the balance has not fallen; else unknown
-anything else, and 4xx to a later attempt                    once no request can be under way any more, ask the job's
-                                                             document: it shows the launch, adopt it; else unknown
-===========================================================  ==========================================================
-
-That a document does not show a launch proves nothing, so an unknown launch is the caller's to decide about.
+sent, as a row of the state. What follows from its answer, or from none, is decided in `cmsapi.jobs.verdicts`.
 
 A launch runs in a task of its own. Until it may be sent, it ends with the last caller who waits for it; from then on it
 goes on, even if every caller is cancelled, and its row keeps the job.
@@ -30,7 +15,6 @@ import hashlib
 import hmac
 import secrets
 from contextvars import ContextVar
-from enum import Enum
 from typing import Any
 
 import anyio
@@ -42,7 +26,6 @@ from cmsapi.errors import (
     ArgumentError,
     ClientClosedError,
     CMSError,
-    ConfigError,
     ConflictError,
     DeadlineError,
     JobError,
@@ -56,12 +39,16 @@ from cmsapi.jobs.kinds import JobKind, service_time
 from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
-from cmsapi.jobs.tracked import Token, Tracked
+from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.verdicts import Verdict, verdict_of
 from cmsapi.limits.limiter import Priority
-from cmsapi.observe.events import RetryScheduled, logger
+from cmsapi.observe.events import RetryScheduled
+from cmsapi.observe.log import logger
 from cmsapi.state.store import Row
 from cmsapi.transport.answers import error_of
 from cmsapi.transport.pipeline import Pipeline, read
+from cmsapi.transport.retries import next_delay
 from cmsapi.wire.converter import dump
 
 
@@ -167,30 +154,6 @@ class Launcher:
         await asyncio.gather(*(launch.task for launch in mine), return_exceptions=True)
 
 
-class _Verdict(Enum):
-    """What the failure of an attempt means."""
-
-    REPEAT = "nothing was carried out"
-    FAILED = "the service failed, and may have carried it out"
-    REFUSED = "nothing was carried out, nor will it be"
-    DOUBT = "it may have been carried out"
-
-
-def _verdict(failure: CMSError, *, first: bool) -> _Verdict:
-    """Return what a failure means; unless it is of the first attempt, a refusal may be of the second one only."""
-    if isinstance(failure, NotSentError | ConfigError):  # settings that cannot be used will not get better
-        return _Verdict.REPEAT if isinstance(failure, NotSentError) else _Verdict.REFUSED
-    if isinstance(failure, APIError):
-        specified = failure.code is not None
-        if failure.status == 429 or (specified and failure.status == 503):
-            return _Verdict.REPEAT
-        if specified and failure.status in (500, 502):
-            return _Verdict.FAILED
-        if specified and 400 <= failure.status < 500 and first:
-            return _Verdict.REFUSED
-    return _Verdict.DOUBT
-
-
 class Launch:
     """One launch and all who wait for it, from the wish to the job."""
 
@@ -286,15 +249,15 @@ class Launch:
                 if not self.sent:
                     raise
                 failure = error
-            verdict = _verdict(failure, first=self._first)
+            verdict = verdict_of(failure, first=self._first)
             status = failure.status if isinstance(failure, APIError) else None
             self._first = self._first and (status == 429 or isinstance(failure, NotSentError))
-            self._doubtful |= verdict in (_Verdict.FAILED, _Verdict.DOUBT)
+            self._doubtful |= verdict in (Verdict.FAILED, Verdict.DOUBT)
             self.sent = self._doubtful
             if not self._doubtful:
                 await self._delete()  # it must not look like a launch whose process died
-            again = verdict in (_Verdict.REPEAT, _Verdict.FAILED) and await self._pause(failure)
-            if again and (verdict is _Verdict.REPEAT or await self._may_repeat()):
+            again = verdict in (Verdict.REPEAT, Verdict.FAILED) and await self._pause(failure)
+            if again and (verdict is Verdict.REPEAT or await self._may_repeat()):
                 continue
             if not self._doubtful:
                 raise await self._reason(failure)
@@ -375,11 +338,9 @@ class Launch:
 
     async def _pause(self, failure: CMSError) -> bool:
         """Wait before the next attempt; return False if there is none."""
-        retry = self._pipeline.retry
-        floor = (failure.retry_after or 0.0) if isinstance(failure, APIError) else 0.0
-        if self._number >= retry.max_attempts or (retry.max_retry_after or floor) < floor:
+        delay = next_delay(self._pipeline.retry, self._number, failure)
+        if delay is None:
             return False
-        delay = retry.delay(self._number, floor)
         self._pipeline.emit(RetryScheduled(self._kind.launch, self._number, delay, type(failure).__name__))
         if self.row is not None:
             await self._poller.store.update(self.row, self._deadline + delay)
@@ -395,8 +356,8 @@ class Launch:
             return self._found is None
         return False
 
-    async def _settle(self, failure: CMSError, verdict: _Verdict) -> Tracked:
-        if self._kind.leaves_traces and verdict is _Verdict.DOUBT:
+    async def _settle(self, failure: CMSError, verdict: Verdict) -> Tracked:
+        if self._kind.leaves_traces and verdict is Verdict.DOUBT:
             logger.warning(
                 "%s: it is not known whether the service has accepted it; its document is going to tell", self
             )

@@ -16,10 +16,10 @@ from cmsapi.jobs.fan_out import FanOut, Run, check_options, seconds_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import Budget, Launcher
-from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.poller import Poller, poller_of
 from cmsapi.jobs.recovery import unknown
 from cmsapi.jobs.review import GenerationReview
-from cmsapi.jobs.tracked import Token
+from cmsapi.jobs.token import Token
 from cmsapi.state.store import JobStatus, Row, Store
 from cmsapi.wire.arguments import check_number, check_text, check_word, identifier
 
@@ -35,7 +35,7 @@ class Jobs:
         self._pipeline = launcher.pipeline
 
     def _poller(self) -> Poller:
-        return self._launcher.recovery.poller
+        return poller_of(self._pipeline.account(), self._launcher.recovery.polling)
 
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
         """Return a job that runs at the service, from any program. Costs nothing until it is awaited.

@@ -33,13 +33,16 @@ from cmsapi.errors import (
     UnclearJobError,
 )
 from cmsapi.jobs.balance import Balance
-from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Observation, Phase, kinds_of
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, kinds_of
 from cmsapi.jobs.review import GenerationReview, OnReview, decision_of
 from cmsapi.jobs.schedule import MISSES, Schedule
-from cmsapi.jobs.tracked import Token, Tracked
+from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.words import Observation, Phase
 from cmsapi.limits.limiter import Forecast, Limiter, Priority
 from cmsapi.models import ContentIdea, ContentIdeas
-from cmsapi.observe.events import JobObserved, logger
+from cmsapi.observe.events import JobObserved
+from cmsapi.observe.log import logger
 from cmsapi.state.store import OPEN, JobStatus, Row, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline

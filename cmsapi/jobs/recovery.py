@@ -19,10 +19,12 @@ from cmsapi.errors import (
     ServerError,
     TransportError,
 )
-from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, Phase, service_time
+from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, service_time
 from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.review import GenerationReview, OnReview
-from cmsapi.jobs.tracked import Token, Tracked
+from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import Tracked
+from cmsapi.jobs.words import Phase
 from cmsapi.limits.limiter import Priority
 from cmsapi.state.store import JobStatus, Row
 from cmsapi.transport.pipeline import Pipeline

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
@@ -33,7 +34,9 @@ _PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest is one se
 _PRICES = 50  # number of prices; the highest is that of 15 hours of lateness
 _STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
-_SOON = 0.5  # part of the free misses that may be spent before ages have doubled
+_SOON = 0.65  # part of the free misses that may be spent before ages have doubled
+_SOONER = (1.0, 0.25)
+"""Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
 _EARLY = 0.35  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
@@ -95,14 +98,15 @@ class Watched:
 
 @frozen
 class _Bounds:
-    """Misses that may be bought, in all and before ages have doubled."""
+    """Misses that may be bought, in all and in parts of the time until ages have doubled."""
 
     misses: float
-    soon: float
+    soon: list[float]
     doubt: float  # of the life tables
 
-    def hold(self, misses: float, soon: float) -> bool:
-        return misses * self.doubt + math.sqrt(misses) <= self.misses and soon <= self.soon
+    def hold(self, misses: float, *soon: float) -> bool:
+        fits = misses * self.doubt + math.sqrt(misses) <= self.misses
+        return fits and all(map(operator.le, soon, self.soon))
 
 
 class Schedule(Generic[J]):
@@ -207,7 +211,7 @@ class Schedule(Generic[J]):
         Called when something has changed, and once a second while the hour is crowded. Items wait in fan-outs.
         """
         if not self.jobs:
-            self.reserve = 0.0
+            self.reserve = self._spent = 0.0
             return False
         oldest = max(now - watched.launched for watched in self.jobs.values())
         if oldest < _YOUNG and not waiting and len(self.jobs) * HOUR / self._shortest <= hour.free:
@@ -225,8 +229,12 @@ class Schedule(Generic[J]):
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
         self._spent *= min(1.0, (self._age + _YOUNGEST) / (oldest + _YOUNGEST))
         self._age = oldest
-        soon = _SOON * max(0.0, spare + self._spent) - self._spent + _RETURNS * hour.returning(oldest + _YOUNGEST)
-        bounds = _Bounds(misses=max(0.0, spare + max(0.0, back - beyond)), soon=soon, doubt=doubt)
+        soon = _SOON * max(0.0, spare + self._spent) - self._spent
+        bounds = _Bounds(
+            misses=max(0.0, spare + max(0.0, back - beyond)),
+            soon=[soon + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
+            doubt=doubt,
+        )
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
         if bounds.hold(*self._needs(self._plans, seen, reach)):
             self._oldest = max(self._oldest, oldest)
@@ -243,7 +251,7 @@ class Schedule(Generic[J]):
         The latter only at ages at which ends were seen before: beyond them too few misses are expected.
         """
         plans: dict[int, dict[str, Plan]] = {}
-        needs: dict[int, tuple[float, float]] = {}
+        needs: dict[int, list[float]] = {}
 
         def fits(number: int) -> bool:
             plans[number] = self._plans_at(number)
@@ -261,23 +269,24 @@ class Schedule(Generic[J]):
         self._plans = plans.get(number) or self._plans_at(number)
         if known and number in needs and number - 1 in needs:
             self._cheaper = plans[number - 1]
-            (misses, soon), (more, sooner) = needs[number], needs[number - 1]
-            mixed = ((part, misses + part * (more - misses), soon + part * (sooner - soon)) for part in _PARTS)
-            self._part = next((part for part, *cost in mixed if bounds.hold(*cost)), 0.0)
+            costs = list(zip(needs[number], needs[number - 1], strict=True))
+            fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
+            self._part = next(fitting, 0.0)
 
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
-    ) -> tuple[float, float]:
-        """Return the misses that plans are expected to take, in all and before ages have doubled."""
-        misses, soon = -float(len(self.jobs)), 0.0
+    ) -> list[float]:
+        """Return the misses that plans are expected to take, in all and in parts of the time until ages double."""
+        needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
         for (kind, at), jobs in seen.items():
             plan, alive = plans[kind], self.models[kind].alive
-            misses += jobs * plan.polls(at, HOUR)
-            then = min(LAST, step_of(2 * AGES[at] + _YOUNGEST))
-            hits = 1 - alive[then] / alive[at]
-            soon += jobs * max(0.0, plan.polls(at, AGES[then] - AGES[at]) - hits)
-        misses += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
-        return max(0.0, misses), soon
+            needs[0] += jobs * plan.polls(at, HOUR)
+            for number, part in enumerate(_SOONER, 1):
+                then = min(LAST, step_of(AGES[at] + part * (AGES[at] + _YOUNGEST)))
+                hits = 1 - alive[then] / alive[at]
+                needs[number] += jobs * max(0.0, plan.polls(at, AGES[then] - AGES[at]) - hits)
+        needs[0] += sum(items * max(0.0, plans[kind].polls(0, HOUR) - 1) for kind, items in reach.items())
+        return [max(0.0, needs[0]), *needs[1:]]
 
     def _plans_at(self, number: int, longest: float = math.inf) -> dict[str, Plan]:
         price, kinds = _PRICE_RATIO**number, {watched.kind for watched in self.jobs.values()}

@@ -1,55 +1,25 @@
-"""What is known of one job, for all who wait for it, and its token, with which another process can wait."""
+"""What is known of one job, for all who wait for it."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import copy
-import json
 import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from weakref import WeakSet
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from cmsapi.errors import ArgumentError, CMSError
-from cmsapi.jobs.kinds import JobKind, Kind, Phase
+from cmsapi.errors import CMSError
+from cmsapi.jobs.kinds import Kind
 from cmsapi.jobs.review import OnReview
-from cmsapi.observe.events import JobObserved, logger
+from cmsapi.jobs.token import Token
+from cmsapi.jobs.words import Phase
+from cmsapi.observe.events import JobObserved
+from cmsapi.observe.log import logger
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.wire.arguments import timestamp
-
-
-@frozen
-class Token:
-    """What has to be known to wait for a job."""
-
-    kind: JobKind
-    id: str  # that it is polled by
-    name: str
-    own: str | None = None
-    before: str | None = None  # identifier of what the document showed before the launch
-    at: datetime | None = None
-    launch: str | None = None  # its row in the state
-
-    def __str__(self) -> str:
-        at = timestamp(self.at) if self.at else None
-        fields = [self.kind, self.id, self.name, self.own, self.before, at, self.launch]
-        text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-    @classmethod
-    def parse(cls, text: str) -> Token:
-        """Return the token that a text stands for; refuse what is none."""
-        try:
-            fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            kind, id, name, own, before, at, launch = (None if each is None else str(each) for each in fields)  # noqa: A001  as in its field
-            when = datetime.fromisoformat(at).astimezone() if at else None
-            return cls(JobKind(str(kind)), str(id), str(name), own, before, when, launch)
-        except (ValueError, TypeError, RecursionError, OverflowError):
-            raise ArgumentError("token", f"must be the token of a job, got {text!r:.80}") from None
 
 
 @define(eq=False)

@@ -23,12 +23,11 @@ from attrs import define, frozen
 from cmsapi.config import HOUR, SECOND, RateLimits
 from cmsapi.errors import ClientClosedError, RateLimitWaitError
 from cmsapi.limits.window import Window
+from cmsapi.messages import Response
 from cmsapi.observe.events import Event, RateLimitPaused
 
-_ROUNDING = 1.0
-"""Seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down."""
-_RESERVE = 0.01
-"""Part of the hour that polls leave to everything else, unless `RateLimits.reserve` says otherwise."""
+_ROUNDING = 1.0  # seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down
+_RESERVE = 0.01  # part of the hour that polls leave to everything else, unless `RateLimits.reserve` says otherwise
 
 
 class Priority(IntEnum):
@@ -51,6 +50,15 @@ class RateHeaders:
 
     remaining: int
     reset: float
+
+    @classmethod
+    def of(cls, response: Response) -> RateHeaders | None:
+        """Return what an answer says; None if it does not say it in the specification's form."""
+        remaining = response.headers.get("x-ratelimit-remaining", "")
+        if not remaining.isdecimal():
+            return None
+        reset = response.headers.get("x-ratelimit-reset", "")
+        return cls(int(remaining), min(float(reset), HOUR) if reset.isdecimal() else 0.0)
 
 
 @frozen

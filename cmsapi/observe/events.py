@@ -1,4 +1,4 @@
-"""Events, the hooks that get them, and the log.
+"""Events, and the hooks that get them.
 
 A hook is a function of one event. It runs in the middle of what it observes, so it must return quickly. An exception
 of a hook is logged and changes nothing; only exceptions that are meant to end a program (`BaseException`) pass.
@@ -7,13 +7,12 @@ of a hook is logged and changes nothing; only exceptions that are meant to end a
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
 
-logger: logging.Logger = logging.getLogger("cmsapi")
+from cmsapi.observe.log import logger
 
 
 @frozen
@@ -145,13 +144,3 @@ class Emitter:
                 hook(event)
             except Exception:
                 logger.exception("a hook failed for %s", type(event).__name__)
-
-
-def log_to_stderr() -> None:
-    """Write the log to stderr if ``CMSAPI_LOG`` names a level, such as ``info`` or ``debug``."""
-    level = logging.getLevelNamesMapping().get(os.environ.get("CMSAPI_LOG", "").upper())
-    if level is not None and not any(isinstance(handler, logging.StreamHandler) for handler in logger.handlers):
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-        logger.addHandler(handler)
-        logger.setLevel(level)

@@ -17,7 +17,7 @@ from attrs import fields
 
 from cmsapi.config import HOUR, SECOND
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.observe.events import logger
+from cmsapi.observe.log import logger
 from cmsapi.state.store import PATIENCE, SCHEMA, JobStatus, Row, Taken, host_of
 
 _FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remaining", "id")]

@@ -13,7 +13,7 @@ from typing import Any
 from cmsapi.config import Connect, RateLimits
 from cmsapi.errors import ConfigError
 from cmsapi.limits.limiter import Limiter
-from cmsapi.limits.shared import SharedLimiter
+from cmsapi.limits.processes import SharedLimiter
 from cmsapi.messages import Transport
 from cmsapi.state.store import SharedStore, Store, open_store
 

@@ -1,4 +1,4 @@
-"""What an answer means: its error, its waits, and what it says of the limits (specification 7 and 8).
+"""What an error answer means (specification 7).
 
 Decisions go by ``error.code``, which is stable, where the body has the specification's form, and by the status
 otherwise. The message is for people.
@@ -7,17 +7,17 @@ otherwise. The message is for people.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.config import HOUR
 from cmsapi.errors import BY_STATUS, APIError, ServerError
-from cmsapi.limits.limiter import RateHeaders
 from cmsapi.messages import Request, Response
 from cmsapi.wire.operations import Operation
 
 _SHOWN = 2000  # characters of a body that an error keeps
 
-_BY_CODE = {
+BY_CODE: Mapping[str, type[APIError]] = {
     "bad_request": BY_STATUS[400],
     "unauthorized": BY_STATUS[401],
     "forbidden": BY_STATUS[403],
@@ -29,8 +29,6 @@ _BY_CODE = {
     "bad_gateway": BY_STATUS[502],
     "service_unavailable": BY_STATUS[503],
 }
-_RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
-_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # a proxy's, and specified ones without the body
 
 _ADVICE = {
     401: "Check the key: it may be mistyped or revoked.",
@@ -59,7 +57,7 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
     if request_id := response.request_id:
         text += f" (request {request_id})"
     default = ServerError if response.status >= 500 else APIError
-    kind = _BY_CODE.get(code or "") or BY_STATUS.get(response.status, default)
+    kind = BY_CODE.get(code or "") or BY_STATUS.get(response.status, default)
     return kind(
         text,
         status=response.status,
@@ -72,17 +70,6 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
     )
 
 
-def is_temporary(error: APIError, *, repeatable: bool) -> bool:
-    """Return True if a request may be repeated after an error answer (specification 7, retry rules 1 and 2).
-
-    An answer without the specification's body comes from something in between, which does not know whether the service
-    has acted; only a 429 refuses for certain.
-    """
-    if error.code in _BY_CODE:
-        return error.code in _RETRIED_CODES
-    return error.status in _TEMPORARY_STATUSES and (repeatable or error.status == 429)
-
-
 def retry_after(response: Response) -> float | None:
     """Return the seconds of ``Retry-After``; None if it is missing or no number of seconds."""
     try:
@@ -90,15 +77,6 @@ def retry_after(response: Response) -> float | None:
     except ValueError:
         return None
     return min(value, HOUR) if value >= 0 else None  # more can only be a time of day
-
-
-def rate_headers(response: Response) -> RateHeaders | None:
-    """Return what an answer says of the hourly limit; None if it does not say it in the specification's form."""
-    remaining = response.headers.get("x-ratelimit-remaining")
-    if remaining is None or not remaining.isdecimal():
-        return None
-    reset = response.headers.get("x-ratelimit-reset", "")
-    return RateHeaders(int(remaining), min(float(reset), HOUR) if reset.isdecimal() else 0.0)
 
 
 def _specified(response: Response) -> tuple[str | None, str]:

@@ -1,11 +1,4 @@
-"""One call: build the request, wait for the limits, send it, repeat it where that is safe, read the answer.
-
-What may be repeated (specification 7, retry rules):
-
-* Nothing arrived (`NotSentError`): any request.
-* An error answer in the specification's form with 429, 500, 502 or 503: any request.
-* A lost answer, or an answer of something in between: only what has the same effect when done twice.
-"""
+"""One call: build the request, wait for the limits, send it, repeat it where that is safe, read the answer."""
 
 from __future__ import annotations
 
@@ -28,14 +21,16 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     RateLimitWaitError,
     ServerError,
+    TransportError,
 )
-from cmsapi.limits.limiter import Limiter, Permit, Priority
+from cmsapi.limits.limiter import Limiter, Permit, Priority, RateHeaders
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models.base import Model
 from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
 from cmsapi.transport.account import Account
-from cmsapi.transport.answers import error_of, is_temporary, rate_headers, retry_after
-from cmsapi.wire.arguments import MAX_LIMIT, check_number, query
+from cmsapi.transport.answers import error_of, retry_after
+from cmsapi.transport.retries import is_temporary, next_delay
+from cmsapi.wire.arguments import MAX_LIMIT, query
 from cmsapi.wire.converter import dump, parse, structure
 from cmsapi.wire.operations import Operation, OperationTable
 from cmsapi.wire.paging import Page, Paginator
@@ -109,15 +104,13 @@ class Pipeline:
         Raises:
             ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
         """
-        check_number("page", page, 1)
-        check_number("limit", limit, 1, MAX_LIMIT)
         self.operations[name].fill(ids)  # refuses identifiers now, where they were passed
 
-        def fetch(number: int) -> Awaitable[Page[T]]:
-            numbered = {**(params or {}), "page": number, "limit": limit}
-            return self.call(name, Page[item], *ids, params=numbered, priority=priority)  # type: ignore[valid-type]  # a type at run time
+        def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
+            filters = {**(params or {}), **numbers}
+            return self.call(name, Page[item], *ids, params=filters, priority=priority)  # type: ignore[valid-type]  # a type at run time
 
-        return Paginator(fetch, page)
+        return Paginator(fetch, page, limit)
 
     def build(
         self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None = None, json: Any = None
@@ -133,7 +126,7 @@ class Pipeline:
         headers = {**self.headers, "Content-Type": "application/json"}
         return Request(operation.method, url, headers, dump(json), operation.name)
 
-    async def send(  # noqa: C901  what follows from each outcome stands in one place
+    async def send(
         self,
         request: Request,
         operation: Operation | None,
@@ -164,27 +157,22 @@ class Pipeline:
                 while True:
                     try:
                         response = await self.attempt(account.transport, request, permit, attempt)
+                        gone = response.status == 404 and request.method == "DELETE" and maybe_done
+                        if response.status < 300 or gone:
+                            return response
+                        failure = error_of(response, request, operation)
                     except RateLimitWaitError:
                         if failure is None:
                             raise
                         raise failure from None  # what the last attempt met says more than that there is no other
-                    except NotSentError as error:
-                        failure, again, floor = error, True, 0.0
-                        if maybe_done:
-                            failure = OutcomeUnknownError(f"{error}; an earlier attempt may have been carried out")
-                    except OutcomeUnknownError as error:
-                        failure, again, floor, maybe_done = error, repeatable, 0.0, True
-                    else:
-                        gone = response.status == 404 and request.method == "DELETE" and maybe_done
-                        if response.status < 300 or gone:
-                            return response
-                        refusal = error_of(response, request, operation)
-                        again, floor = is_temporary(refusal, repeatable=repeatable), refusal.retry_after or 0.0
-                        failure, maybe_done = refusal, maybe_done or isinstance(refusal, ServerError)
-                    delay = retry.delay(attempt, floor)
-                    patient = retry.max_retry_after is None or floor <= retry.max_retry_after
-                    in_time = deadline is None or loop.time() + delay < deadline
-                    if not again or not patient or not in_time or attempt >= retry.max_attempts:
+                    except TransportError as error:
+                        failure = error
+                    again = is_temporary(failure, repeatable=repeatable)
+                    if isinstance(failure, NotSentError) and maybe_done:
+                        failure = OutcomeUnknownError(f"{failure}; an earlier attempt may have been carried out")
+                    maybe_done = maybe_done or isinstance(failure, OutcomeUnknownError | ServerError)
+                    delay = next_delay(retry, attempt, failure)
+                    if not again or delay is None or (deadline is not None and loop.time() + delay >= deadline):
                         raise failure
                     self.emit(RetryScheduled(request.operation, attempt, delay, _brief(failure)))
                     permit, attempt = limiter.acquire(priority, self.max_wait, self.emit), attempt + 1
@@ -228,7 +216,7 @@ class Pipeline:
                 problem = f"no answer within {self.timeouts.request:g} s; the service may have carried out the request"
                 raise OutcomeUnknownError(problem) from None
             else:
-                permit.rate, permit.success = rate_headers(response), response.status < 300
+                permit.rate, permit.success = RateHeaders.of(response), response.status < 300
                 permit.retry_after = retry_after(response) if response.status == 429 else None
                 return response
             finally:

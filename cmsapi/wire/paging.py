@@ -1,14 +1,18 @@
-"""Lists: pages with ``pagination``, ``{data}`` without it, or bare lists (specification 1, conventions 3 and 5)."""
+"""Lists: how a page is asked for, and what it brings (specification 1, conventions 3 to 5).
+
+A list comes in pages with ``pagination``, whole as ``{data}``, or bare.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from attrs import frozen
 
 from cmsapi.models.base import Model
 from cmsapi.notebook import DataFrame, to_pandas
+from cmsapi.wire.arguments import MAX_LIMIT, check_number
 
 T = TypeVar("T")
 
@@ -81,15 +85,21 @@ class _Items(AsyncIterator[T]):
 class Paginator(Generic[T]):
     """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page."""
 
-    def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int = 1) -> None:
-        self._fetch = fetch
+    def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
+        check_number("page", page, 1)
+        check_number("limit", limit, 1, MAX_LIMIT)
+        self._ask = ask
         self._page = page
+        self._limit = limit
 
     def __aiter__(self) -> AsyncIterator[T]:
         return _Items(self.pages())
 
     def __await__(self) -> Generator[Any, None, Page[T]]:
         return self._fetch(self._page).__await__()
+
+    def _fetch(self, number: int) -> Awaitable[Page[T]]:
+        return self._ask({"page": number, "limit": self._limit})
 
     def pages(self) -> Pages[T]:
         """Return an iterator over the pages."""

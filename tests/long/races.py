@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.tracked import Token
+from cmsapi.jobs.token import Token
 from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
 from cmsapi.state.store import Row
 from tests.long.crash import end, sending, start

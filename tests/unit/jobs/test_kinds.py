@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cmsapi import ContentIdeaSearch, Generation, Keyword, KnowledgeDocument, from_dict
-from cmsapi.jobs.kinds import JobKind, LaunchContext, Phase, kinds_of
+from cmsapi.jobs.kinds import JobKind, LaunchContext, kinds_of
+from cmsapi.jobs.words import Phase
 from tests.support.spec import spec
 
 LAUNCHED = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 from cmsapi import Client
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.tracked import Token
+from cmsapi.jobs.token import Token
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.state.store import Row, SharedStore, open_store
 from tests.unit.jobs.test_batch import QUICK, program

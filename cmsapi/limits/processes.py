@@ -17,11 +17,10 @@ from typing import ClassVar
 from cmsapi.config import SECOND, RateLimits
 from cmsapi.errors import StateError
 from cmsapi.limits.limiter import Forecast, Limiter, Permit, Priority
-from cmsapi.observe.events import logger
+from cmsapi.observe.log import logger
 from cmsapi.state.store import SharedStore, Taken
 
-_ALONE = 0.25
-"""Part of the hour that a process uses while the store does not answer."""
+_ALONE = 0.25  # part of the hour that a process uses while the store does not answer
 
 
 class SharedLimiter(Limiter):

@@ -1,0 +1,49 @@
+"""What the answer to a launch means, or the want of one, and so what follows.
+
+===========================================================  ==========================================================
+What came                                                    What follows
+===========================================================  ==========================================================
+nothing left this machine                                    repeat
+429, or 503 in the specification's form                      repeat after the wait (specification 7)
+4xx in the specification's form to the first attempt         delete the row, raise
+500 or 502 in the specification's form                       ask the job's document: it shows the launch, adopt it; else
+                                                             repeat. A search, which no document shows, is repeated only
+                                                             if the balance has not fallen; else unknown
+anything else, and 4xx to a later attempt                    once no request can be under way any more, ask the job's
+                                                             document: it shows the launch, adopt it; else unknown
+===========================================================  ==========================================================
+
+That a document does not show a launch proves nothing, so an unknown launch is the caller's to decide about.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from cmsapi.errors import APIError, CMSError, ConfigError, NotSentError
+
+
+class Verdict(Enum):
+    """What the failure of an attempt means."""
+
+    REPEAT = "nothing was carried out"
+    FAILED = "the service failed, and may have carried it out"
+    REFUSED = "nothing was carried out, nor will it be"
+    DOUBT = "it may have been carried out"
+
+
+def verdict_of(failure: CMSError, *, first: bool) -> Verdict:
+    """Return what a failure means; unless it is of the first attempt, a refusal may be of the second one only."""
+    if isinstance(failure, NotSentError):
+        return Verdict.REPEAT
+    if isinstance(failure, ConfigError):  # settings that cannot be used will not get better
+        return Verdict.REFUSED
+    if isinstance(failure, APIError):
+        specified = failure.code is not None
+        if failure.status == 429 or (specified and failure.status == 503):
+            return Verdict.REPEAT
+        if specified and failure.status in (500, 502):
+            return Verdict.FAILED
+        if specified and 400 <= failure.status < 500 and first:
+            return Verdict.REFUSED
+    return Verdict.DOUBT

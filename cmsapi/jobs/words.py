@@ -1,0 +1,54 @@
+"""The words of the service for the status of a job, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from attrs import frozen
+
+
+class Phase(StrEnum):
+    """What a document says of a job."""
+
+    RUNNING = "running"
+    REVIEW = "review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNCLEAR = "unclear"
+
+
+# The specification shows queued, pending, review, success and failed; the others are what similar services say.
+_WORDS: Mapping[str, Phase] = {
+    **dict.fromkeys(("queued", "pending", "running", "processing", "in_progress", "generating"), Phase.RUNNING),
+    "review": Phase.REVIEW,
+    **dict.fromkeys(("success", "succeeded", "completed", "done", "applied", "discarded"), Phase.SUCCEEDED),
+    **dict.fromkeys(("failed", "error"), Phase.FAILED),
+}
+
+
+@frozen
+class Observation:
+    """What one poll found."""
+
+    phase: Phase
+    reason: str | None = None  # why it is unclear
+    moving: bool = False  # whether a job of this launch is at work, so that a later terminal word is its own
+
+
+def observe(word: str | None, words: Mapping[str, str], *, reviewed: bool) -> Observation:
+    """Return what a word of the service means, whatever its case; unclear if it is not listed.
+
+    Args:
+        word: The word; None if the document has none.
+        words: Further words, from `PollPolicy.words`.
+        reviewed: Whether jobs of this kind can wait for a review.
+    """
+    if word is None:
+        return Observation(Phase.UNCLEAR, "the document has no status")
+    folded = word.strip().casefold()
+    added = {name.casefold(): phase for name, phase in words.items()}
+    phase = Phase(added[folded]) if folded in added else _WORDS.get(folded)
+    if phase is None or (phase is Phase.REVIEW and not reviewed):
+        return Observation(Phase.UNCLEAR, f"unlisted status {word!r}")
+    return Observation(phase, moving=phase is Phase.RUNNING)

@@ -1,0 +1,18 @@
+"""The log, and how the environment switches it on."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+
+def log_to_stderr() -> None:
+    """Write the log to stderr if ``CMSAPI_LOG`` names a level, such as ``info`` or ``debug``."""
+    level = logging.getLevelNamesMapping().get(os.environ.get("CMSAPI_LOG", "").upper())
+    if level is not None and not any(isinstance(handler, logging.StreamHandler) for handler in logger.handlers):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(level)
