@@ -178,20 +178,17 @@ class _BatchRun(Run[I, R]):
         self.total, self._names = len(items), dict(enumerate(names))
         self.statuses = dict.fromkeys(names, JobStatus.SENDING)
         rows = await poller.store.items(str(self._batch))
-        launched = [number for number, name in enumerate(names) if name in rows]
-        for number in launched:
-            self._take_over(number, items[number], rows[names[number]])
+        for number, name in enumerate(names):
+            if row := rows.get(name):
+                self.begun, self.running = self.begun + 1, self.running + 1
+                self.credits_before += self.recovery.kinds[JobKind(row.kind)].credit is not None
+                self._take_over(number, items[number], row)
         for number, item in enumerate(items):
             if names[number] not in rows:
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
         """Bring what an earlier run has launched to its outcome."""
-        self.begun, self.running = self.begun + 1, self.running + 1
-        self.credits_before += self.recovery.kinds[JobKind(row.kind)].credit is not None
-        self._bring(number, item, row)
-
-    def _bring(self, number: int, item: I, row: Row) -> None:
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
@@ -219,7 +216,7 @@ class _BatchRun(Run[I, R]):
         if tracked is not None:
             self.follow(number, item, Job(tracked, self._poller))
         elif there is not None:
-            self._bring(number, item, there)
+            self._take_over(number, item, there)
         else:  # its process has found that it was not sent
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 

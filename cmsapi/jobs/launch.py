@@ -48,7 +48,7 @@ from cmsapi.observe.log import logger
 from cmsapi.state.store import Row
 from cmsapi.transport.answers import error_of
 from cmsapi.transport.pipeline import Pipeline, read
-from cmsapi.transport.retries import next_delay
+from cmsapi.transport.retries import brief, next_delay
 from cmsapi.wire.converter import dump
 
 
@@ -341,7 +341,7 @@ class Launch:
         delay = next_delay(self._pipeline.retry, self._number, failure)
         if delay is None:
             return False
-        self._pipeline.emit(RetryScheduled(self._kind.launch, self._number, delay, type(failure).__name__))
+        self._pipeline.emit(RetryScheduled(self._kind.launch, self._number, delay, brief(failure)))
         if self.row is not None:
             await self._poller.store.update(self.row, self._deadline + delay)
         await asyncio.sleep(delay)

@@ -66,19 +66,19 @@ class Recovery:
             raise unknown(row)
         token = Token.parse(row.token or "")
         kind = self.kinds[token.kind]
-        if row.status is JobStatus.FAILED:
-            job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
-            job.settle(Phase.FAILED, None, JobFailedError(str(row.error), token=row.token))
-        elif row.status is JobStatus.SUCCEEDED and row.result is not None:
-            job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
-            value = kind.unpack(parse(zlib.decompress(row.result)))
-            if kind.name is JobKind.GENERATION:
-                value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
-            job.settle(Phase.SUCCEEDED, value, None)
-        else:
+        if row.status is not JobStatus.FAILED and row.result is None:
             job = self.poller.trace(kind, token, self.pipeline)
             job.launched = job.polled = min(job.launched, asyncio.get_running_loop().time() - row.age)
             job.launch, job.on_review = row.id, job.on_review or on_review
+            return job
+        job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
+        if row.result is None:
+            job.settle(Phase.FAILED, None, JobFailedError(str(row.error), token=row.token))
+            return job
+        value = kind.unpack(parse(zlib.decompress(row.result)))
+        if kind.name is JobKind.GENERATION:
+            value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
+        job.settle(Phase.SUCCEEDED, value, None)
         return job
 
     async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:

@@ -227,9 +227,7 @@ class Limiter:
 
     async def aclose(self) -> None:
         """Refuse what waits; the counts stay."""
-        for _, _, waiter, _ in self.waiters:
-            if not waiter.done():
-                waiter.set_exception(ClientClosedError("the client was closed; nothing was sent"))
+        self._refuse(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
         """Take both tokens for one request, and return its number."""
@@ -291,20 +289,14 @@ class Limiter:
             self._grant()
 
     def _grant(self, at: float = 0.0) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        loop = asyncio.get_running_loop()
         # A timer may fire a resolution of the clock early; it must not find its own time still to come.
-        now = max(at, loop.time())
+        now = max(at, asyncio.get_running_loop().time())
         while self.waiters:
             priority, _, waiter, permit = self.waiters[0]
             if not waiter.done():
                 look = self.earliest(now, priority)
                 if look > now:
-                    if look < math.inf:
-                        self._timer = loop.call_at(look, self._grant, look)
-                        self._announce(permit, now, look, "the hour is used")
+                    self._ask_again(permit, now, look)
                     return
                 waiter.set_result(self.take())
             heapq.heappop(self.waiters)
@@ -316,6 +308,18 @@ class Limiter:
         if hour == math.inf:
             hour = self._ask_at if self._others and self._ask_at < math.inf else now + HOUR
         return max(hour, self._paused_until, now + before // self._burst.limit * SECOND)
+
+    def _ask_again(self, permit: Permit, now: float, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if at < math.inf:
+            self._timer = asyncio.get_running_loop().call_at(at, self._grant, at)
+            self._announce(permit, now, at, "the hour is used")
+
+    def _refuse(self, error: Exception, only: Priority | None = None) -> None:
+        for priority, _, waiter, _ in self.waiters:
+            if only in (None, priority) and not waiter.done():
+                waiter.set_exception(error)
 
     def _announce(self, permit: Permit, now: float, until: float, reason: str) -> None:
         # Waits for the burst window are ordinary, and each pause is announced once.

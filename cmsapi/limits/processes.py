@@ -44,11 +44,10 @@ class SharedLimiter(Limiter):
 
     def forecast(self) -> Forecast:
         """Return what the hour holds for all processes; what comes back is taken to come as it does here."""
-        own = super().forecast()
-        if asyncio.get_running_loop().time() > self._seen + SECOND and not self._looks:
+        own, now = super().forecast(), asyncio.get_running_loop().time()
+        if now > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
             task.add_done_callback(self._looks.discard)
-        now = asyncio.get_running_loop().time()
         local = self._hour.limit - self._hour.free(now)
         used = max(self._used, local)
         own.free = max(0, own.free - (used - local))
@@ -99,28 +98,19 @@ class SharedLimiter(Limiter):
             self._asking = asyncio.create_task(self._ask(at))
 
     async def _ask(self, at: float) -> None:
-        try:
-            await self._ask_for_all(at)
-        except Exception as error:  # those who wait must not be left without an end
-            for _, _, waiter, _ in self.waiters:
-                if not waiter.done():
-                    waiter.set_exception(error)
-            raise
-
-    async def _ask_for_all(self, at: float) -> None:
         loop = asyncio.get_running_loop()
-        while (first := self._first()) is not None:
-            now = max(at, loop.time())
-            look = self.earliest(now, first.priority)
-            if look <= now:
-                look = await self._ask_store(first, now)
-            if look > now:
-                if look < math.inf:
-                    if self._timer is not None:
-                        self._timer.cancel()
-                    self._timer = loop.call_at(look, self._grant, look)
-                    self._announce(first, now, look, "the hour is used")
-                return
+        try:
+            while (first := self._first()) is not None:
+                now = max(at, loop.time())
+                look = self.earliest(now, first.priority)
+                if look <= now:
+                    look = await self._ask_store(first, now)
+                if look > now:
+                    self._ask_again(first, now, look)
+                    return
+        except Exception as error:  # those who wait must not be left without an end
+            self._refuse(error)
+            raise
 
     async def _ask_store(self, first: Permit, now: float) -> float:
         """Ask the store for one request; return when to ask again, or the present if a request was granted."""
@@ -151,9 +141,7 @@ class SharedLimiter(Limiter):
         if not self._silent:
             self._silent = True
             logger.warning("requests go on in a quarter of the hour, launches are refused: %s", error)
-        for priority, _, waiter, _ in self.waiters:
-            if priority is Priority.LAUNCH and not waiter.done():
-                waiter.set_exception(StateError(f"{error}; nothing was launched, and no credit was spent"))
+        self._refuse(StateError(f"{error}; nothing was launched, and no credit was spent"), Priority.LAUNCH)
         used = self._hour.limit - self._hour.free(now)
         if used >= _ALONE * self._hour.limit:
             return self._hour.free_at(self._hour.limit - int(_ALONE * self._hour.limit) + 1, now)

@@ -18,7 +18,7 @@ from attrs import fields
 from cmsapi.config import HOUR, SECOND
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.observe.log import logger
-from cmsapi.state.store import PATIENCE, SCHEMA, JobStatus, Row, Taken, host_of
+from cmsapi.state.store import PATIENCE, SCHEMA, JobStatus, Row, Taken, check_schema, host_of
 
 _FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remaining", "id")]
 
@@ -172,10 +172,7 @@ class RedisStore:
         self._script = self._client.register_script(source)
         await self._look()
         await self._client.set("cmsapi:schema", SCHEMA, nx=True)
-        schema = int(await self._client.get("cmsapi:schema"))
-        if schema > int(SCHEMA):
-            problem = f"the state {self._name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
-            raise StateError(f"{problem}: upgrade cmsapi, or use another state")
+        check_schema(self._name, await self._client.get("cmsapi:schema"))
 
     async def _look(self) -> None:
         from redis import ResponseError

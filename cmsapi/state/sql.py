@@ -17,7 +17,7 @@ from attrs import define, frozen
 
 from cmsapi.config import HOUR, SECOND
 from cmsapi.errors import StateError
-from cmsapi.state.store import ENDED, OPEN, SCHEMA, JobStatus, Row, Taken
+from cmsapi.state.store import ENDED, OPEN, SCHEMA, JobStatus, Row, Taken, check_schema
 
 T = TypeVar("T")
 
@@ -291,11 +291,7 @@ class SqlStore:
         connection.execute(add, (SCHEMA,))
         (schema,) = connection.execute("SELECT value FROM cmsapi_meta WHERE name = 'schema'").fetchone()
         connection.execute("COMMIT")
-        if int(schema) > int(SCHEMA):
-            problem = (
-                f"the state {self._dialect.name} was written by a newer cmsapi (schema {schema}, known is {SCHEMA})"
-            )
-            raise StateError(f"{problem}: upgrade cmsapi, or use another state")
+        check_schema(self._dialect.name, schema)
         self._dialect.begin(connection, lock)
         return connection
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from cmsapi.errors import ConfigError
+from cmsapi.errors import ConfigError, StateError
 
 SCHEMA = "1"
 """Version of what a state contains. New columns may be null; everything else needs a new version."""
@@ -173,6 +173,13 @@ class SharedStore(Store, Protocol):
         For some seconds nothing may be sent, if ``pause`` is above 0; a longer pause stays.
         """
         ...
+
+
+def check_schema(name: str, written: str | bytes) -> None:
+    """Refuse a state that a newer cmsapi has written, by the address to show and its version."""
+    if int(written) > int(SCHEMA):
+        problem = f"the state {name} was written by a newer cmsapi (schema {int(written)}, known is {SCHEMA})"
+        raise StateError(f"{problem}: upgrade cmsapi, or use another state")
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:

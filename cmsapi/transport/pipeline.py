@@ -12,7 +12,6 @@ from attrs import field, frozen
 
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
-    APIError,
     ClientClosedError,
     CMSError,
     DeadlineError,
@@ -29,7 +28,7 @@ from cmsapi.models.base import Model
 from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
 from cmsapi.transport.account import Account
 from cmsapi.transport.answers import error_of, retry_after
-from cmsapi.transport.retries import is_temporary, next_delay
+from cmsapi.transport.retries import brief, is_temporary, next_delay
 from cmsapi.wire.arguments import MAX_LIMIT, query
 from cmsapi.wire.converter import dump, parse, structure
 from cmsapi.wire.operations import Operation, OperationTable
@@ -99,11 +98,7 @@ class Pipeline:
         limit: int = MAX_LIMIT,
         priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
-        """Return a list of the service; each of its pages costs one request.
-
-        Raises:
-            ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
-        """
+        """Return a list of the service, from a page on; each of its pages costs one request."""
         self.operations[name].fill(ids)  # refuses identifiers now, where they were passed
 
         def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
@@ -174,7 +169,7 @@ class Pipeline:
                     delay = next_delay(retry, attempt, failure)
                     if not again or delay is None or (deadline is not None and loop.time() + delay >= deadline):
                         raise failure
-                    self.emit(RetryScheduled(request.operation, attempt, delay, _brief(failure)))
+                    self.emit(RetryScheduled(request.operation, attempt, delay, brief(failure)))
                     permit, attempt = limiter.acquire(priority, self.max_wait, self.emit), attempt + 1
                     await asyncio.sleep(delay)
         except TimeoutError:
@@ -252,9 +247,3 @@ def _finished(
         request_id=response.request_id if response else None,
         error=lost,
     )
-
-
-def _brief(failure: CMSError) -> str:
-    if isinstance(failure, APIError):
-        return f"{failure.status} {failure.code or ''}".strip()
-    return type(failure).__name__

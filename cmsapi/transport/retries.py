@@ -2,7 +2,8 @@
 
 * Nothing arrived (`NotSentError`): any request.
 * An error answer in the specification's form with 429, 500, 502 or 503: any request.
-* A lost answer, or an answer of something in between: only what has the same effect when done twice, or with 429.
+* A lost answer, or one without that form, from something in between, which does not know whether the service has acted:
+  only what has the same effect when done twice. A 429 refuses for certain.
 
 Launches have a rule of their own, in `cmsapi.jobs.verdicts`, and share the wait.
 """
@@ -20,11 +21,7 @@ _TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # a proxy's, and spe
 
 
 def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
-    """Return True if a request may be repeated after a failure; repeatable is what has the same effect when done twice.
-
-    An answer without the specification's body comes from something in between, which does not know whether the service
-    has acted; only a 429 refuses for certain.
-    """
+    """Return True if a request may be repeated; ``repeatable`` if it has the same effect when done twice."""
     if isinstance(failure, APIError):
         if failure.code in BY_CODE:
             return failure.code in _RETRIED_CODES
@@ -40,3 +37,8 @@ def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | 
         return None
     wait: float = min(policy.cap, policy.base * 2 ** (attempt - 1))
     return asked + wait * random.uniform(0.5, 1)  # noqa: S311  no secret
+
+
+def brief(failure: CMSError) -> str:
+    """Return a failure in a few words, for the log."""
+    return f"{failure.status} {failure.code or ''}".strip() if isinstance(failure, APIError) else type(failure).__name__

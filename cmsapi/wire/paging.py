@@ -83,7 +83,11 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page."""
+    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page.
+
+    Raises:
+        ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
+    """
 
     def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
         check_number("page", page, 1)
