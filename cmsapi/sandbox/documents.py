@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from cmsapi.sandbox.store import Record, Store
@@ -35,7 +35,7 @@ def related(store: Store, table: str, identifier: str | None, names: Iterable[st
     return None if identifier is None else pick(store.tables[table][identifier], names)
 
 
-def user(store: Store, record: Record) -> Document:
+def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
     """Return the user of a key, with the organization and its credits (specification 2.1)."""
     organization = store.tables["organizations"][record["organizationId"]]
     return {
@@ -43,7 +43,7 @@ def user(store: Store, record: Record) -> Document:
         "languageCode": record["languageCode"],
         "organization": {
             **pick(organization, ("id", "name", "createdAt", "brandName", "brandImageUrl")),
-            "credits": dict(store.credits),
+            "credits": dict(balances),
             "usersCount": len(store.tables["users"]),
             "workspacesCount": len(store.tables["workspaces"]),
         },

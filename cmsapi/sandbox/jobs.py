@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from cmsapi.sandbox.credits import Credits
 from cmsapi.sandbox.durations import Distribution, Fixed, Lognormal
 from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger
 from cmsapi.sandbox.refusal import Refusal
@@ -31,23 +32,21 @@ class Kind:
         field: Field of the record that shows the status.
         words: Status at the launch, and after `QUEUED_PART` of the duration.
         success: Status after a success.
-        balance: Balance that pays for the launch, if any.
         duration: Duration unless the sandbox is given another; the real ones are unknown.
     """
 
     field: str
     words: tuple[str, ...]
     success: str
-    balance: str | None
     duration: Distribution
 
 
 KINDS: Mapping[str, Kind] = {
-    "analysis": Kind("analysisStatus", ("queued", "pending"), "success", "analysis", Lognormal(45, 0.5)),
-    "prompt": Kind("analysisStatus", ("queued", "pending"), "success", "analysis", Lognormal(30, 0.5)),
-    "search": Kind("status", ("pending",), "success", "contentIdeasSearches", Lognormal(60, 0.5)),
-    "generation": Kind("status", ("queued",), "review", "aiWriting", Lognormal(150, 0.4)),
-    "knowledge_document": Kind("status", ("pending",), "success", None, Lognormal(15, 0.5)),
+    "analysis": Kind("analysisStatus", ("queued", "pending"), "success", Lognormal(45, 0.5)),
+    "prompt": Kind("analysisStatus", ("queued", "pending"), "success", Lognormal(30, 0.5)),
+    "search": Kind("status", ("pending",), "success", Lognormal(60, 0.5)),
+    "generation": Kind("status", ("queued",), "review", Lognormal(150, 0.4)),
+    "knowledge_document": Kind("status", ("pending",), "success", Lognormal(15, 0.5)),
 }
 
 
@@ -79,15 +78,13 @@ class Job:
     Attributes:
         record: Record that shows its status.
         launch: Its entry in the ledger.
-        user: Identifier of the user who launched it.
-        keyword: Text that its credit usage names.
+        usage: Workspace, user and keyword of its credit usages.
         finished: Called with the record, the time of the end and the outcome after the status has moved.
     """
 
     record: Record
     launch: AcceptedLaunch
-    user: str
-    keyword: str
+    usage: Record
     finished: Finished | None
 
 
@@ -96,7 +93,8 @@ class Jobs:
 
     Args:
         seed: Seed of the durations.
-        store: Records and credits.
+        store: Records of the service.
+        credits: What pays for jobs.
         ledger: Ledger of launches.
         durations: Distribution of all kinds, or by kind; a number is a fixed duration in seconds.
     """
@@ -105,6 +103,7 @@ class Jobs:
         self,
         seed: int,
         store: Store,
+        credits: Credits,  # noqa: A002 - the word of the specification
         ledger: Ledger,
         durations: Distribution | float | Mapping[str, Distribution | float] | None,
     ) -> None:
@@ -117,6 +116,7 @@ class Jobs:
         self._durations = {name: kind.duration for name, kind in KINDS.items()}
         for name, duration in given.items():
             self._durations[name] = Fixed(duration) if isinstance(duration, int | float) else duration
+        self.credits = credits
         self._store = store
         self._ledger = ledger
         self._rngs = {name: Random(f"{seed} {name}") for name in KINDS}  # noqa: S311 - made-up durations
@@ -134,9 +134,7 @@ class Jobs:
         """
         if record is not None and record["id"] in self._running:
             raise Refusal(409, "It is already running; wait until it has ended.")
-        balance = KINDS[kind].balance
-        if balance and self._store.credits[balance] < 1:
-            raise Refusal(409, f"No {balance} credit is left.")
+        self.credits.check(kind)
 
     def launch(
         self, kind: str, record: Record, *, user: str, target: str, keyword: str, finished: Finished | None = None
@@ -155,9 +153,8 @@ class Jobs:
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
         self._ledger.launches.append(launch)
-        job = Job(record, launch, user, keyword, finished)
-        if self._store.choices.charged != "completion":
-            self._charge(job, 1, now)
+        job = Job(record, launch, {"workspaceId": record["workspaceId"], "userId": user, "keyword": keyword}, finished)
+        self.credits.launched(launch, job.usage, now)
         duration = self._outcome(launch).duration
         if duration is None:
             duration = self._durations[kind].draw(self._rngs[kind])
@@ -195,17 +192,8 @@ class Jobs:
 
     def _end(self, job: Job, at: float) -> None:
         del self._running[job.launch.job_id]
-        outcome, kind, charged = self._outcome(job.launch), KINDS[job.launch.kind], self._store.choices.charged
+        outcome, kind = self._outcome(job.launch), KINDS[job.launch.kind]
         job.record[kind.field] = kind.success if outcome.word == "success" else outcome.word
-        if charged == "completion" and outcome.word == "success":
-            self._charge(job, 1, at)
-        elif charged == "refunded" and outcome.word == "failed":
-            self._charge(job, -1, at)
+        self.credits.ended(job.launch, job.usage, at, outcome.word)
         if job.finished is not None:
             job.finished(job.record, at, outcome)
-
-    def _charge(self, job: Job, amount: int, at: float) -> None:
-        balance, workspace = KINDS[job.launch.kind].balance, job.record["workspaceId"]
-        if balance is not None:
-            job.launch.credits += amount
-            self._store.charge(balance, amount, at=at, workspace=workspace, user=job.user, keyword=job.keyword)

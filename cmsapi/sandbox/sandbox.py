@@ -10,6 +10,7 @@ from random import Random
 from cmsapi.errors import NotSentError, OutcomeUnknownError
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox.clock import Clock
+from cmsapi.sandbox.credits import Credits
 from cmsapi.sandbox.durations import Distribution
 from cmsapi.sandbox.faults import Dropped, Fault, Faults, as_faults
 from cmsapi.sandbox.initial_data import populate
@@ -113,8 +114,8 @@ class Sandbox:
         self.ledger: Ledger = Ledger()
         self.faults: Faults = as_faults(faults)
         self._clock = Clock(epoch, clock_skew)
-        self._store = Store(seed, self._clock, choices or Choices(), credits)
-        self._jobs = Jobs(seed, self._store, self.ledger, durations)
+        self._store = Store(seed, self._clock, choices or Choices())
+        self._jobs = Jobs(seed, self._store, Credits(self._store, credits), self.ledger, durations)
         data = populate(self._store, keywords, contents)
         rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
         self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
@@ -144,11 +145,11 @@ class Sandbox:
     def credits(self) -> dict[str, int]:
         """The balances of the present, which may be changed in place."""
         self._jobs.advance(self._clock.now())
-        return self._store.credits
+        return self._jobs.credits.balances
 
     @credits.setter  # noqa: A003 - the same
     def credits(self, balances: Mapping[str, int]) -> None:
-        self._store.credits.update(balances)
+        self._jobs.credits.balances.update(balances)
 
     def set_outcome(
         self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None

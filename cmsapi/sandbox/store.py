@@ -36,12 +36,6 @@ PREFIXES: Mapping[str, str] = {
     "searches": "cis",
     "usages": "cus",
 }
-DEFAULT_CREDITS: Mapping[str, int] = {"analysis": 5000, "aiWriting": 1000, "contentIdeasSearches": 2000}
-CREDIT_TYPES: Mapping[str, str] = {
-    "analysis": "analysis",
-    "aiWriting": "ai_writing",
-    "contentIdeasSearches": "content_idea_search",
-}
 
 
 def _choice(*values: Any) -> Any:
@@ -76,16 +70,11 @@ class Store:
         seed: Seed of identifiers and made-up values.
         clock: Clock of timestamps.
         choices: Behaviour where the specification is silent.
-        balances: Credits at the start, by balance; missing ones have their defaults.
     """
 
-    def __init__(self, seed: int, clock: Clock, choices: Choices, balances: Mapping[str, int] | None) -> None:
-        unknown = set(balances or ()) - set(DEFAULT_CREDITS)
-        if unknown:
-            raise ValueError(f"credits: unknown balance {min(unknown)!r}; known are {', '.join(DEFAULT_CREDITS)}")
+    def __init__(self, seed: int, clock: Clock, choices: Choices) -> None:
         self.clock = clock
         self.choices = choices
-        self.credits: dict[str, int] = {**DEFAULT_CREDITS, **(balances or {})}
         self.tables: dict[str, dict[str, Record]] = {table: {} for table in PREFIXES}
         self.rng: Random = Random(f"{seed} records")  # noqa: S311 - made-up data
 
@@ -109,17 +98,3 @@ class Store:
     def searches(self) -> int:
         """Return a made-up monthly search volume."""
         return self.rng.randrange(MOST_SEARCHES)
-
-    def charge(self, balance: str, amount: int, *, at: float, workspace: str, user: str, keyword: str) -> None:
-        """Take credits from a balance and enter the usage (specification 2.7); a negative amount gives them back."""
-        self.credits[balance] -= amount
-        self.add(
-            "usages",
-            createdAt=self.clock.stamp(at),
-            amount=amount,
-            remainingCredits=self.credits[balance],
-            type=CREDIT_TYPES[balance],
-            workspaceId=workspace,
-            userId=user,
-            keyword=keyword,
-        )

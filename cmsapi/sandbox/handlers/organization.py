@@ -10,7 +10,7 @@ from cmsapi.sandbox.store import Record
 
 def get_me(call: Call) -> Document:
     """Return the user of the key."""
-    return documents.user(call.store, call.user)
+    return documents.user(call.store, call.user, call.jobs.credits.balances)
 
 
 def list_users(call: Call) -> Document:
