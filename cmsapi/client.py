@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 from attrs import evolve
 
+from cmsapi import resources
 from cmsapi._version import __version__
 from cmsapi.config import MARGIN, Connect, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.doctor import Diagnosis, examine
@@ -23,17 +24,6 @@ from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
 from cmsapi.observe.events import Emitter, Hook
 from cmsapi.observe.log import log_to_stderr
-from cmsapi.resources.brand_voices import BrandVoices
-from cmsapi.resources.content_ideas import ContentIdeaSearches
-from cmsapi.resources.contents import Contents
-from cmsapi.resources.credit_usages import CreditUsages
-from cmsapi.resources.folders import Folders
-from cmsapi.resources.keywords import Keywords
-from cmsapi.resources.knowledge_documents import KnowledgeDocuments
-from cmsapi.resources.pages import Pages
-from cmsapi.resources.prompts import Prompts
-from cmsapi.resources.users import Users
-from cmsapi.resources.workspaces import Workspaces
 from cmsapi.state.store import check_state
 from cmsapi.transport.account import Account, join_account
 from cmsapi.transport.address import check_api_key, check_base_url, check_headers
@@ -78,17 +68,17 @@ class Client:
         ConfigError: A setting is missing or invalid.
     """
 
-    brand_voices: BrandVoices
-    content_ideas: ContentIdeaSearches
-    contents: Contents
-    credit_usages: CreditUsages
-    folders: Folders
-    keywords: Keywords
-    knowledge_documents: KnowledgeDocuments
-    pages: Pages
-    prompts: Prompts
-    users: Users
-    workspaces: Workspaces
+    brand_voices: resources.BrandVoices
+    content_ideas: resources.ContentIdeaSearches
+    contents: resources.Contents
+    credit_usages: resources.CreditUsages
+    folders: resources.Folders
+    keywords: resources.Keywords
+    knowledge_documents: resources.KnowledgeDocuments
+    pages: resources.Pages
+    prompts: resources.Prompts
+    users: resources.Users
+    workspaces: resources.Workspaces
     jobs: Jobs
 
     def __init__(

@@ -1,9 +1,8 @@
-"""Base class of the models: frozen attrs classes, with keys that they have no field for in ``extra``."""
+"""The base class of the models, and the short forms of resources inside other ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from attrs import field, frozen
@@ -13,7 +12,7 @@ from cmsapi.messages import Response
 
 @frozen(kw_only=True, slots=False)
 class Model:
-    """Base class of everything the service returns.
+    """Base class of everything the service returns, a frozen attrs class.
 
     Attributes:
         extra: Keys of the JSON object that the class has no field for, under their names on the wire.
@@ -25,13 +24,20 @@ class Model:
     response: Response | None = field(default=None, init=False, eq=False, repr=False)
 
 
-class OpenEnum(StrEnum):
-    """Enumeration of the listed words that takes unlisted ones as they come, since a service may add words."""
+@frozen(kw_only=True, slots=False)
+class Reference(Model):
+    """An organization, a workspace or a folder inside another resource."""
 
-    @classmethod
-    def _missing_(cls, value: object) -> OpenEnum | None:
-        if not isinstance(value, str):
-            return None
-        member = str.__new__(cls, value)
-        member._name_ = member._value_ = value
-        return member
+    id: str | None = None
+    name: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class UserReference(Model):
+    """A user inside another resource; only an assignee comes with ``email`` and ``profile_image_url``."""
+
+    id: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    profile_image_url: str | None = None

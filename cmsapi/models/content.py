@@ -1,4 +1,4 @@
-"""Contents and their workflow statuses (specification 2.4)."""
+"""Contents, their workflow statuses and their generations (specification 2.4, 2.5, 4.4)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from cmsapi.models.base import Model
-from cmsapi.models.generation import Generation
-from cmsapi.models.references import Reference, UserReference
-from cmsapi.models.web_page import WebPage
+from cmsapi.models.base import Model, Reference, UserReference
+from cmsapi.models.keyword import WebPage
 
 
 @frozen(kw_only=True, slots=False)
@@ -53,6 +51,20 @@ class ContentSummary(Model):
 
 
 @frozen(kw_only=True, slots=False)
+class Generation(Model):
+    """A generation of an article.
+
+    Attributes:
+        status: ``queued`` after the launch, ``review`` when the article waits for a decision; others are not listed.
+        type: Kind of generation; only inside a content.
+    """
+
+    id: str | None = None
+    status: str | None = None
+    type: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
 class Content(ContentSummary):
     """An article with its text. It has the attributes of `ContentSummary`, too.
 
@@ -70,3 +82,16 @@ class Content(ContentSummary):
     published_by: UserReference | None = None
     last_generation: Generation | None = None
     version: int | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class GenerationSettings(Model):
+    """Settings of a generation (specification 4.4). What is None is left to the service."""
+
+    brand_voice_id: str | None = None
+    custom_instructions: str | None = field(default=None, repr=reprlib.repr)
+    fact_checking_enabled: bool | None = None
+    knowledge_base_enabled: bool | None = None
+    knowledge_files_enabled: bool | None = None
+    knowledge_web_search_enabled: bool | None = None
+    knowledge_website_enabled: bool | None = None

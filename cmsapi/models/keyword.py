@@ -1,12 +1,27 @@
-"""Keywords of a page, and their prompts (specification 2.8, 4.5)."""
+"""Pages of the tracked website, their keywords, prompts of these, and reports (specification 2.8, 4.5, 4.8)."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from attrs import frozen
 
 from cmsapi.models.base import Model
+
+
+@frozen(kw_only=True, slots=False)
+class WebPage(Model):
+    """A page of the tracked website, with keywords and contents.
+
+    Attributes:
+        url: Address; None for the empty page of a draft (specification 4.3).
+        last_status_code: HTTP status of the last visit.
+    """
+
+    id: str
+    url: str | None = None
+    last_status_code: int | None = None
 
 
 @frozen(kw_only=True, slots=False)
@@ -40,3 +55,53 @@ class Prompt(Model):
     prompt: str | None = None
     analysis_status: str | None = None
     last_analyzed_at: datetime | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class ReportSource(Model):
+    """A source that an answer engine names."""
+
+    category: str | None = None
+    domain: str | None = None
+    organic_position: int | None = None
+    position: int | None = None
+    title: str | None = None
+    type: str | None = None
+    url: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class ReportBrand(Model):
+    """A brand that an answer engine names."""
+
+    category: str | None = None
+    count: int | None = None
+    name: str | None = None
+
+
+@frozen(kw_only=True, slots=False)
+class Report(Model):
+    """How well a text follows the recommendations of a keyword or a prompt.
+
+    Attributes:
+        score: 0.0 to 1.0; the ``content_score`` of a content is 0 to 100 instead.
+        recommendations: What to improve, as the service sends it.
+        preview: Preview of the answer, as the service sends it.
+    """
+
+    score: float | None = None
+    recommendations: Any = None
+    sources: tuple[ReportSource, ...] | None = None
+    brands: tuple[ReportBrand, ...] | None = None
+    preview: Any = None
+
+
+@frozen(kw_only=True, slots=False)
+class PromptReport(Model):
+    """Reports of a prompt by answer engine; engines without an attribute are in ``extra``.
+
+    Attributes:
+        chatgpt: The report for ChatGPT; None without one.
+    """
+
+    chatgpt: Report | None = None

@@ -1,13 +1,50 @@
-"""Keywords of a page (specification 2.8, 4.5, 4.8)."""
+"""Pages of the tracked website, their keywords, and prompts of these (specification 2.8, 4.3, 4.5, 4.8)."""
 
 from __future__ import annotations
 
+from types import NoneType
+
+from cmsapi.errors import ArgumentError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.models import Keyword, Report
-from cmsapi.resources.base import Resource, scored
+from cmsapi.models import Keyword, Prompt, PromptReport, Report, WebPage
+from cmsapi.resources.base import Resource, texts
 from cmsapi.wire.arguments import MAX_LIMIT, check_text
 from cmsapi.wire.paging import Paginator
+
+
+class Pages(Resource):
+    """Read, import, crawl and delete pages. Only the deletion is in the specification."""
+
+    def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[WebPage]:
+        """List the pages of a workspace; one request a page of the list, no credit.
+
+        Args:
+            workspace_id: The workspace.
+            page: Number of the first page of the list to read, from 1.
+            limit: Pages of the website a page of the list, 1 to 100.
+        """
+        return self._pipeline.list("list_pages", WebPage, workspace_id, page=page, limit=limit)
+
+    async def get(self, page_id: str) -> WebPage:
+        """Return a page; one request, no credit."""
+        return await self._pipeline.call("get_page", WebPage, page_id)
+
+    async def create(self, workspace_id: str, url: str) -> WebPage:
+        """Import a page of the website by its address; one request, no credit.
+
+        Raises:
+            OutcomeUnknownError: The page may be imported; list the pages before repeating the call.
+        """
+        return await self._pipeline.call("import_page", WebPage, workspace_id, json={"url": check_text("url", url)})
+
+    async def crawl(self, page_id: str) -> None:
+        """Ask the service to visit a page again, which it does later; one request, no credit."""
+        await self._pipeline.call("crawl_page", NoneType, page_id)
+
+    async def delete(self, page_id: str) -> None:
+        """Delete a page and **all its contents** for good; one request, no credit (specification 4.3)."""
+        await self._pipeline.call("delete_page", NoneType, page_id)
 
 
 class Keywords(Resource):
@@ -74,3 +111,84 @@ class Keywords(Resource):
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
+
+
+class Prompts(Resource):
+    """Read and add prompts, and score texts against them. The specification shows none of this."""
+
+    def list(self, keyword_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Prompt]:
+        """List the prompts of a keyword; one request a page, no credit.
+
+        Args:
+            keyword_id: The keyword.
+            page: Number of the first page to read, from 1.
+            limit: Prompts a page, 1 to 100.
+        """
+        return self._pipeline.list("list_prompts", Prompt, keyword_id, page=page, limit=limit)
+
+    async def get(self, prompt_id: str) -> Prompt:
+        """Return a prompt; one request, no credit."""
+        return await self._pipeline.call("get_prompt", Prompt, prompt_id)
+
+    async def create(self, keyword_id: str, prompt: str) -> Prompt:
+        """Add a prompt to a keyword; one request, no credit.
+
+        Raises:
+            OutcomeUnknownError: The prompt may exist; list the prompts before repeating the call.
+        """
+        body = {"prompt": check_text("prompt", prompt)}
+        return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
+
+    async def analyze(self, prompt_id: str) -> Job[Prompt]:
+        """Launch the analysis of a prompt; one request and, as is assumed, one analysis credit.
+
+        While an analysis of the prompt runs, its job is returned, and nothing is paid. The specification does not show
+        this call.
+
+        Returns:
+            The job; ``await job`` gives the prompt as it is after the analysis.
+
+        Raises:
+            OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
+            LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
+            ConflictError: The service refuses for another reason.
+        """
+        return await self._launcher.launch(JobKind.PROMPT, prompt_id)
+
+    async def score(
+        self,
+        prompt_id: str,
+        *,
+        content_id: str | None = None,
+        title: str | None = None,
+        html: str | None = None,
+        meta_description: str | None = None,
+    ) -> PromptReport:
+        """Score a content, or a text, against what answer engines say to a prompt; one request, no credit.
+
+        Args:
+            prompt_id: A prompt; without an analysis it has no report.
+            content_id: The content to score; or
+            title: the title and
+            html: the body to score.
+            meta_description: Description for search engines to score.
+
+        Raises:
+            ArgumentError: Neither a content nor title and html are given, or both are.
+        """
+        body = scored(content_id, title, html, meta_description)
+        return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
+
+
+def scored(content_id: str | None, title: str | None, html: str | None, meta_description: str | None) -> dict[str, str]:
+    """Return the body of a request for a score.
+
+    Raises:
+        ArgumentError: Neither a content nor title and html are given, or both are.
+    """
+    if content_id is None:
+        check_text("title", title, minimum=0)
+        check_text("html", html, minimum=0)
+    elif title is not None or html is not None:
+        raise ArgumentError("content_id", "must not be given together with title or html")
+    return texts(content_id=content_id, title=title, html=html, meta_description=meta_description)

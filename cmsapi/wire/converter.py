@@ -19,8 +19,8 @@ from cattrs import AttributeValidationNote, ClassValidationError, Converter, Ite
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.models import BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage
-from cmsapi.models.base import Model, OpenEnum
+from cmsapi.models import BrandVoice, ContentIdea, CreditType, Keyword, Member, Prompt, Report, WebPage
+from cmsapi.models.base import Model
 from cmsapi.wire.arguments import timestamp
 
 _DECODER = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
@@ -48,7 +48,7 @@ def to_dict(model: Any) -> Any:
 def register(converter: Converter) -> None:
     """Have a cattrs converter of your own read and write cmsapi's models; all else stays as it is."""
     converter.register_structure_hook_func(
-        lambda cls: _is_model(cls) or _is_subclass(cls, OpenEnum), lambda value, cls: _converter().structure(value, cls)
+        lambda cls: _is_model(cls) or cls is CreditType, lambda value, cls: _converter().structure(value, cls)
     )
     converter.register_unstructure_hook_func(_is_model, to_dict)
 
@@ -96,7 +96,7 @@ def _converter() -> Converter:
     # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
     converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
     converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
-    converter.register_structure_hook(OpenEnum, lambda value, cls: cls(_text(value, cls)))
+    converter.register_structure_hook(CreditType, lambda value, cls: cls(_text(value, cls)))
     converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
     converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
     converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))

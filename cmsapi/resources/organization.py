@@ -1,0 +1,81 @@
+"""The organization of a key: members, workspaces and usages of credits (specification 2.1, 2.2, 2.7, 4.2, 4.7, 4.8)."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Literal
+
+from cmsapi.models import ContentStatus, CreditType, CreditUsage, Member, Workspace
+from cmsapi.resources.base import Resource
+from cmsapi.wire.arguments import MAX_LIMIT, check_word
+from cmsapi.wire.paging import Page, Paginator
+
+
+class Users(Resource):
+    """List the members of the organization. The key's own user is `Client.me`."""
+
+    def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
+        """List the members with their role; one request a page, no credit (specification 4.8).
+
+        Args:
+            page: Number of the first page to read, from 1.
+            limit: Members a page, 1 to 100.
+
+        Raises:
+            ForbiddenError: The key's user is no admin.
+        """
+        return self._pipeline.list("list_users", Member, page=page, limit=limit)
+
+
+class Workspaces(Resource):
+    """Read workspaces."""
+
+    def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Workspace]:
+        """List the workspaces that the key's user can see; one request a page, no credit (specification 4.8).
+
+        Args:
+            page: Number of the first page to read, from 1.
+            limit: Workspaces a page, 1 to 100.
+        """
+        return self._pipeline.list("list_workspaces", Workspace, page=page, limit=limit)
+
+    async def get(self, workspace_id: str) -> Workspace:
+        """Return a workspace; one request, no credit (specification 4.2)."""
+        return await self._pipeline.call("get_workspace", Workspace, workspace_id)
+
+    def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
+        """List the members of a workspace; one request a page, no credit. The specification does not show it.
+
+        Args:
+            workspace_id: The workspace.
+            page: Number of the first page to read, from 1.
+            limit: Members a page, 1 to 100.
+        """
+        return self._pipeline.list("list_workspace_members", Member, workspace_id, page=page, limit=limit)
+
+    async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
+        """Return the statuses of a workspace's workflow; one request, no credit. The specification does not show it."""
+        return list(await self._pipeline.call("list_content_statuses", Page[ContentStatus], workspace_id))
+
+
+class CreditUsages(Resource):
+    """List what credits were spent for."""
+
+    def list(
+        self,
+        type: CreditType | Literal["analysis", "ai_writing", "content_idea_search"],  # noqa: A002  the service's name
+        *,
+        text: str | None = None,
+        page: int = 1,
+        limit: int = MAX_LIMIT,
+    ) -> Paginator[CreditUsage]:
+        """List the organization's entries of one type of credits; one request a page, no credit (specification 4.7).
+
+        Args:
+            type: Type of credits; the service takes one a request.
+            text: Only entries with this text.
+            page: Number of the first page to read, from 1.
+            limit: Entries a page, 1 to 100.
+        """
+        params = {"type": check_word("type", type, CreditType), "q": text}
+        return self._pipeline.list("list_credit_usages", CreditUsage, params=params, page=page, limit=limit)
