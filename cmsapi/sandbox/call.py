@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
-from cmsapi.sandbox.documents import Document
+from cmsapi.sandbox.documents import Document, Show
 from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
+
+# Tables of what identifiers in paths and bodies name.
+TABLES: Mapping[str, str] = {
+    "workspaceId": "workspaces",
+    "folderId": "folders",
+    "parentFolderId": "folders",
+    "contentId": "contents",
+    "contentStatusId": "statuses",
+    "assignedToId": "users",
+    "pageId": "pages",
+    "keywordId": "keywords",
+    "promptId": "prompts",
+    "brandVoiceId": "voices",
+    "knowledgeDocumentId": "knowledge",
+    "contentIdeaSearchId": "searches",
+}
 
 
 @frozen
@@ -21,7 +37,7 @@ class Call:
         store: Records of the service.
         jobs: Jobs of the service.
         user: Record of the key's user.
-        path: Path parameters.
+        path: Path parameters: one, or none.
         query: Query parameters, with the defaults of those that are missing.
         body: Parsed body; an empty object if the request has none.
     """
@@ -30,39 +46,45 @@ class Call:
     jobs: Jobs
     user: Record
     path: Mapping[str, str]
-    query: Mapping[str, Any] = field(factory=dict)
-    body: Mapping[str, Any] = field(factory=dict)
+    query: Mapping[str, Any]
+    body: Mapping[str, Any]
 
-    def get(self, table: str, parameter: str) -> Record:
-        """Return the record that a path parameter names.
+    @property
+    def record(self) -> Record:
+        """The record that the path names.
 
         Raises:
             Refusal: 404: there is none, or none that the user may see (specification 5.7).
         """
-        record = self.store.tables[table].get(self.path[parameter])
+        [(parameter, identifier)] = self.path.items()
+        record = self.store.tables[TABLES[parameter]].get(identifier)
         if record is None or record["workspaceId"] not in self.user["workspaceIds"]:
             raise Refusal(404, f"No such resource: {parameter}.")
         return record
 
-    def referenced(self, table: str, name: str, workspace: str) -> str | None:
-        """Return an identifier in the body that must belong to a record of a workspace; None if it is missing or null.
+    def children(self, table: str) -> Iterator[Record]:
+        """Return the records that belong to the record of the path, newest first."""
+        [parameter] = self.path
+        return self.store.find(table, **{parameter: self.record["id"]})
+
+    def referenced(self, name: str) -> str | None:
+        """Return an identifier in the body; None if it is missing or null.
 
         Raises:
-            Refusal: 422, naming the field.
+            Refusal: 422, naming the field: it is not of the workspace that the path belongs to.
         """
-        identifier = self.body.get(name)
+        identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:
             return None
-        record = self.store.tables[table].get(identifier)
+        record = self.store.tables[TABLES[name]].get(identifier)
         if record is None or workspace not in (record.get("workspaceIds") or (record["workspaceId"],)):
             raise Refusal(422, f"'{name}' names no such record of this workspace.")
         return str(identifier)
 
-    def page(self, records: Iterable[Record], show: Callable[[Record], Document]) -> Document:
+    def page(self, records: Iterable[Record], show: Show) -> Document:
         """Return one page of records as the envelope of specification 1, rule 3."""
-        number, limit = self.query["page"], self.query["limit"]
-        found = list(records)
+        number, limit, found = self.query["page"], self.query["limit"], list(records)
         first = (number - 1) * limit
-        data = [show(record) for record in found[first : first + limit]]
+        data = [show(self.store, record) for record in found[first : first + limit]]
         pagination = {"total": len(found), "page": number, "limit": limit, "hasMore": first + limit < len(found)}
         return {"data": data, "pagination": pagination}

@@ -1,48 +1,55 @@
-"""Documents: what clients see of records (specification 2)."""
+"""Documents: what clients see of records, a function for each kind of record (specification 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from cmsapi.sandbox.store import Record, Store
 
 Document: TypeAlias = dict[str, Any]
+Show: TypeAlias = Callable[[Store, Record], Document]
 
-PERSON = ["id", "firstName", "lastName"]
-MEMBER = [*PERSON, "email", "jobTitle", "profileImageUrl", "createdAt"]
-DATES = ["createdAt", "updatedAt", "contentUpdatedAt", "publishedAt", "dueDate"]
-CONTENT = ["id", "title", "type", "contentScore", "wordsCount", *DATES]
-STATUS = ["id", "label", "color", "position", "isReadOnly"]
-KEYWORD = ["id", "keyword", "analysisStatus", "lastAnalyzedAt", "searchVolume", "countryCode", "languageCode", "pageId"]
-KEYWORD_ITEMS = {
-    "full": KEYWORD,
-    "status": [name for name in KEYWORD if name != "lastAnalyzedAt"],
-    "neither": [name for name in KEYWORD if name not in {"lastAnalyzedAt", "analysisStatus"}],
-}
-VOICE = ["id", "name", "brandName", "targetAudience", "additionalInformation", "enabled", "status", "createdAt"]
-KNOWLEDGE = ["id", "name", "createdAt", "status", "summary", "type", "url"]
-SEARCH = ["id", "createdAt", "keyword", "nbContentIdeas", "searchVolume", "status"]
+PERSON = ("id", "firstName", "lastName")
+MEMBER = (*PERSON, "email", "jobTitle", "profileImageUrl", "createdAt")
+STATUS = ("id", "label", "color", "position", "isReadOnly")
+DATES = ("createdAt", "updatedAt", "contentUpdatedAt", "publishedAt", "dueDate")
+PLACE = ("countryCode", "languageCode")
 
 
-def pick(record: Record, names: Iterable[str]) -> Document:
-    """Return some fields of a record."""
+def _pick(record: Record, *names: str) -> Document:
     return {name: record[name] for name in names}
 
 
-def related(store: Store, table: str, identifier: str | None, names: Iterable[str]) -> Document | None:
+def _fields(*names: str) -> Show:
+    return lambda store, record: _pick(record, *names)
+
+
+def _related(store: Store, table: str, identifier: str | None, *names: str) -> Document | None:
     """Return some fields of the record that another one refers to, or None if it refers to none."""
-    return None if identifier is None else pick(store.tables[table][identifier], names)
+    return None if identifier is None else _pick(store.tables[table][identifier], *names)
+
+
+page = _fields("id", "url", "lastStatusCode")
+keyword = _fields("id", "keyword", "analysisStatus", "lastAnalyzedAt", "searchVolume", *PLACE, "pageId")
+prompt = _fields("id", "prompt", "analysisStatus", "lastAnalyzedAt")
+generation = _fields("id", "status")
+search = _fields("id", "createdAt", "keyword", "nbContentIdeas", "searchVolume", "status")
+idea = _fields("id", "keyword", "searchVolume", "createdAt")
+content_status = _fields(*STATUS)
+brand_voice = _fields(
+    "id", "name", "brandName", "targetAudience", "additionalInformation", "enabled", "status", "createdAt"
+)
+member = _fields(*MEMBER, "role")
 
 
 def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
     """Return the user of a key, with the organization and its credits (specification 2.1)."""
     organization = store.tables["organizations"][record["organizationId"]]
     return {
-        **pick(record, MEMBER),
-        "languageCode": record["languageCode"],
+        **_pick(record, *MEMBER, "languageCode"),
         "organization": {
-            **pick(organization, ("id", "name", "createdAt", "brandName", "brandImageUrl")),
+            **_pick(organization, "id", "name", "createdAt", "brandName", "brandImageUrl"),
             "credits": dict(balances),
             "usersCount": len(store.tables["users"]),
             "workspacesCount": len(store.tables["workspaces"]),
@@ -50,11 +57,17 @@ def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
     }
 
 
+def workspace_member(store: Store, record: Record) -> Document:
+    """Return a user with the role in the workspace, whose words are not those of the organization."""
+    return {**member(store, record), "role": record["workspaceRole"]}
+
+
 def workspace(store: Store, record: Record) -> Document:
     """Return a workspace (specification 2.2)."""
-    names = ("id", "name", "websiteUrl", "countryCode", "countryName", "languageCode", "createdAt")
-    organization = related(store, "organizations", record["organizationId"], ("id", "name"))
-    return {**pick(record, names), "organization": organization}
+    return {
+        **_pick(record, "id", "name", "websiteUrl", "countryName", *PLACE, "createdAt"),
+        "organization": _related(store, "organizations", record["organizationId"], "id", "name"),
+    }
 
 
 def folder(store: Store, record: Record) -> Document:
@@ -62,18 +75,18 @@ def folder(store: Store, record: Record) -> Document:
     depth, parent = 0, record["parentFolderId"]
     while parent is not None:
         depth, parent = depth + 1, store.tables["folders"][parent]["parentFolderId"]
-    contents = sum(content["folderId"] == record["id"] for content in store.tables["contents"].values())
-    return {**pick(record, ("id", "name", "parentFolderId")), "depth": depth, "nbAssociatedContents": contents}
+    contents = sum(1 for _ in store.find("contents", folderId=record["id"]))
+    return {**_pick(record, "id", "name", "parentFolderId"), "depth": depth, "nbAssociatedContents": contents}
 
 
 def content_summary(store: Store, record: Record) -> Document:
     """Return a content as lists show it."""
     return {
-        **pick(record, CONTENT),
-        "assignedTo": related(store, "users", record["assignedToId"], (*PERSON, "email", "profileImageUrl")),
-        "contentStatus": related(store, "statuses", record["contentStatusId"], STATUS),
-        "folder": related(store, "folders", record["folderId"], ("id", "name")),
-        "page": related(store, "pages", record["pageId"], ("id", "url", "lastStatusCode")),
+        **_pick(record, "id", "title", "type", "contentScore", "wordsCount", *DATES),
+        "assignedTo": _related(store, "users", record["assignedToId"], *PERSON, "email", "profileImageUrl"),
+        "contentStatus": _related(store, "statuses", record["contentStatusId"], *STATUS),
+        "folder": _related(store, "folders", record["folderId"], "id", "name"),
+        "page": page(store, store.tables["pages"][record["pageId"]]),
     }
 
 
@@ -81,26 +94,35 @@ def content(store: Store, record: Record) -> Document:
     """Return a content (specification 2.4)."""
     return {
         **content_summary(store, record),
-        **pick(record, ("html", "htmlSanitized", "metaDescription", "version")),
+        **_pick(record, "html", "htmlSanitized", "metaDescription", "version"),
         "isStarted": bool(record["html"]),
-        "contentUpdatedBy": related(store, "users", record["contentUpdatedById"], PERSON),
-        "publishedBy": related(store, "users", record["publishedById"], PERSON),
-        "lastGeneration": related(store, "generations", record["generationId"], ("id", "status", "type")),
+        "contentUpdatedBy": _related(store, "users", record["contentUpdatedById"], *PERSON),
+        "publishedBy": _related(store, "users", record["publishedById"], *PERSON),
+        "lastGeneration": _related(store, "generations", record["generationId"], "id", "status", "type"),
     }
+
+
+def listed_keyword(store: Store, record: Record) -> Document:
+    """Return a keyword as lists show it."""
+    hidden = {"full": (), "status": ("lastAnalyzedAt",), "neither": ("lastAnalyzedAt", "analysisStatus")}
+    names = hidden[store.choices.keyword_items]
+    return {name: value for name, value in keyword(store, record).items() if name not in names}
 
 
 def knowledge_document(store: Store, record: Record) -> Document:
     """Return a knowledge document (specification 2.5b)."""
-    source = related(store, "workspaces", record["workspaceId"], ("id", "name", "websiteUrl"))
-    return {**pick(record, KNOWLEDGE), "workspace": source}
+    return {
+        **_pick(record, "id", "name", "createdAt", "status", "summary", "type", "url"),
+        "workspace": _related(store, "workspaces", record["workspaceId"], "id", "name", "websiteUrl"),
+    }
 
 
 def credit_usage(store: Store, record: Record) -> Document:
     """Return a credit usage (specification 2.7)."""
     place = store.tables["workspaces"][record["workspaceId"]]
     return {
-        **pick(record, ("id", "createdAt", "amount", "remainingCredits", "type")),
-        "keyword": {"keyword": record["keyword"], **pick(place, ("countryCode", "languageCode"))},
-        "user": related(store, "users", record["userId"], PERSON),
-        "workspace": pick(place, ("id", "name")),
+        **_pick(record, "id", "createdAt", "amount", "remainingCredits", "type"),
+        "keyword": {"keyword": record["keyword"], **_pick(place, *PLACE)},
+        "user": _related(store, "users", record["userId"], *PERSON),
+        "workspace": _pick(place, "id", "name"),
     }

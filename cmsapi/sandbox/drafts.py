@@ -1,11 +1,15 @@
-"""Contents as records: a new draft, its body, its version."""
+"""Drafts of contents: a new one, its version, and its body with markers, words and score (specification 2.4)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from cmsapi.sandbox.html import count_words, sanitize, score
 from cmsapi.sandbox.store import Record, Store
+
+WORDS_OF_FULL_SCORE = 800  # words from which a content scores 100; nothing else is known of real scores
+TAG = re.compile(r"<!--.*?-->|<(/?)(span|mark)\b([^>]*)>", re.DOTALL | re.IGNORECASE)
+MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-fact-check\b")}
 
 
 def add(store: Store, **fields: Any) -> Record:
@@ -32,3 +36,41 @@ def touch(store: Store, content: Record) -> None:
     """Give a changed content its next version (specification 9, rule 4)."""
     content["version"] += 1
     content["updatedAt"] = store.clock.stamp()
+
+
+def sanitize(html: str) -> str:
+    """Return a body without editor-only markers and comments, and with the text inside markers (specification 2.4)."""
+    opened: dict[str, list[bool]] = {name: [] for name in MARKERS}
+
+    def replace(tag: re.Match[str]) -> str:
+        if tag[2] is None:
+            return ""
+        name = tag[2].lower()
+        if tag[1]:
+            is_marker = bool(opened[name]) and opened[name].pop()
+        else:
+            is_marker = MARKERS[name].search(tag[3]) is not None
+            opened[name].append(is_marker)
+        return "" if is_marker else tag[0]
+
+    return TAG.sub(replace, html)
+
+
+def count_words(html: str) -> int:
+    """Return the number of words of a sanitized body."""
+    return len(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def score(words: int) -> int | None:
+    """Return the content score from 0 to 100; None for an empty body."""
+    return min(100, 100 * words // WORDS_OF_FULL_SCORE) if words else None
+
+
+def article(title: str, keyword: str, *, fact_checks: bool) -> str:
+    """Return the body of a generated article, with fact-check marks of the editor if they were asked for."""
+    sentence = f"A paragraph about {keyword} that helps readers to choose, compare and decide. "
+    claim = f"Most readers of {keyword} pages look at prices first."
+    if fact_checks:
+        claim = f'<mark data-fact-check="1">{claim}</mark>'
+    parts = (f"<h2>{part}</h2><p>{sentence * 6}{claim}</p>" for part in ("Overview", "Comparison", "Advice"))
+    return f"<h1>{title}</h1>{''.join(parts)}"

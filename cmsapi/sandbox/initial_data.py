@@ -10,7 +10,6 @@ from attrs import frozen
 
 from cmsapi.sandbox import drafts
 from cmsapi.sandbox.clock import iso
-from cmsapi.sandbox.html import article
 from cmsapi.sandbox.store import Record, Store
 
 AGE = 30 * 86_400.0  # seconds from the first record to the present
@@ -165,4 +164,4 @@ def _content(store: Store, keyword: Record, number: int) -> None:
     )
     content.update(createdAt=keyword["createdAt"], updatedAt=keyword["createdAt"])
     parts = number % 4  # each fourth content has no body yet
-    drafts.write(store, content, article(title, keyword["keyword"], fact_checks=True) * parts, users[0])
+    drafts.write(store, content, drafts.article(title, keyword["keyword"], fact_checks=True) * parts, users[0])

@@ -1,17 +1,54 @@
-"""What each operation does: functions of the operation's name on records, one file a group of resources."""
+"""What each operation does: a row of one of two tables, or a function of its name in a file by resources."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import isfunction
-from typing import Any
+from typing import Any, TypeAlias
 
+from cmsapi.sandbox import documents
 from cmsapi.sandbox.call import Call
-from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, organization, pages, workspaces
+from cmsapi.sandbox.documents import Show
+from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, pages, workspaces
 
-HANDLERS: Mapping[str, Callable[[Call], Any]] = {
-    name: value
-    for module in (organization, workspaces, contents, generations, pages, keywords, ideas)
-    for name, value in vars(module).items()
-    if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+Handler: TypeAlias = Callable[[Call], Any]
+
+# Operations that show the record of the path.
+SHOWN: Mapping[str, Show] = {
+    "get_workspace": documents.workspace,
+    "get_content": documents.content,
+    "get_page": documents.page,
+    "get_keyword": documents.keyword,
+    "get_prompt": documents.prompt,
+    "get_brand_voice": documents.brand_voice,
+    "get_knowledge_document": documents.knowledge_document,
+    "get_content_idea_search": documents.search,
+}
+# Operations that list the records of a table that belong to the record of the path.
+LISTED: Mapping[str, tuple[str, Show]] = {
+    "list_pages": ("pages", documents.page),
+    "list_keywords": ("keywords", documents.listed_keyword),
+    "list_prompts": ("prompts", documents.prompt),
+    "list_brand_voices": ("voices", documents.brand_voice),
+    "list_knowledge_documents": ("knowledge", documents.knowledge_document),
+}
+
+
+def _shows(show: Show) -> Handler:
+    return lambda call: show(call.store, call.record)
+
+
+def _lists(table: str, show: Show) -> Handler:
+    return lambda call: call.page(call.children(table), show)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    **{name: _shows(show) for name, show in SHOWN.items()},
+    **{name: _lists(*row) for name, row in LISTED.items()},
+    **{
+        name: value
+        for module in (workspaces, contents, generations, pages, keywords, ideas)
+        for name, value in vars(module).items()
+        if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    },
 }

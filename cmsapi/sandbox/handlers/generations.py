@@ -9,16 +9,14 @@ from __future__ import annotations
 from cmsapi.sandbox import documents, drafts
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.documents import Document
-from cmsapi.sandbox.html import article
+from cmsapi.sandbox.drafts import article
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record
-
-GENERATION = ["id", "status"]
 
 
 def generate_content(call: Call) -> Document:
     """Launch a generation; the content's keyword must have a completed analysis (specification 4.4, rule 1)."""
-    content, settings, store = call.get("contents", "contentId"), call.body["settings"], call.store
+    content, settings, store = call.record, call.body["settings"], call.store
     keyword = next((each for each in store.find("keywords", pageId=content["pageId"]) if each["lastAnalyzedAt"]), None)
     if keyword is None:
         raise Refusal(409, "No keyword of the content's page has a completed analysis.")
@@ -28,16 +26,21 @@ def generate_content(call: Call) -> Document:
     if last and last["status"] in {"queued", "review"}:
         raise Refusal(409, f"A generation is {last['status']}.")
     call.jobs.check("generation")
-    generation = store.add("generations", workspaceId=content["workspaceId"], type="optimize_content")
-    generation.update(keyword=keyword["keyword"], factChecks=settings.get("factCheckingEnabled", False))
+    generation = store.add(
+        "generations",
+        workspaceId=content["workspaceId"],
+        type="optimize_content",
+        keyword=keyword["keyword"],
+        factChecks=settings.get("factCheckingEnabled", False),
+    )
     content["generationId"] = generation["id"]
     call.jobs.launch("generation", generation, user=call.user["id"], target=content["id"], keyword=keyword["keyword"])
-    return documents.pick(generation, GENERATION)
+    return documents.generation(call.store, generation)
 
 
 def get_generation(call: Call) -> Document:
     """Return the current generation of a content; 404 if it never had one."""
-    return documents.pick(_current(call)[1], GENERATION)
+    return documents.generation(call.store, _current(call)[1])
 
 
 def confirm_generation(call: Call) -> Document:
@@ -46,16 +49,16 @@ def confirm_generation(call: Call) -> Document:
     html = article(content["title"], generation["keyword"], fact_checks=generation["factChecks"])
     drafts.write(call.store, content, html, call.user["id"])
     drafts.touch(call.store, content)
-    return documents.pick(generation, GENERATION)
+    return documents.generation(call.store, generation)
 
 
 def cancel_generation(call: Call) -> Document:
     """Discard the generated body."""
-    return documents.pick(_decide(call, "discarded")[1], GENERATION)
+    return documents.generation(call.store, _decide(call, "discarded")[1])
 
 
 def _current(call: Call) -> tuple[Record, Record]:
-    content = call.get("contents", "contentId")
+    content = call.record
     if content["generationId"] is None:
         raise Refusal(404, "The content has no generation.")
     return content, call.store.tables["generations"][content["generationId"]]

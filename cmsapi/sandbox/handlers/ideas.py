@@ -17,7 +17,7 @@ ANGLES = ["for beginners", "compared", "checklist", "mistakes", "on a budget", "
 
 def start_content_idea_search(call: Call) -> Document:
     """Start a search, whose ideas come with its success."""
-    workspace, keyword, store = call.get("workspaces", "workspaceId")["id"], call.body["keyword"], call.store
+    workspace, keyword, store = call.record["id"], call.body["keyword"], call.store
 
     def find_ideas(search: Record, at: float, outcome: Outcome) -> None:
         if outcome.word != "success":
@@ -34,17 +34,12 @@ def start_content_idea_search(call: Call) -> Document:
         "searches", workspaceId=workspace, keyword=keyword, ideas=[], nbContentIdeas=None, searchVolume=None
     )
     call.jobs.launch("search", search, user=call.user["id"], target=keyword, keyword=keyword, finished=find_ideas)
-    return documents.pick(search, documents.SEARCH)
-
-
-def get_content_idea_search(call: Call) -> Document:
-    """Return a search."""
-    return documents.pick(call.get("searches", "contentIdeaSearchId"), documents.SEARCH)
+    return documents.search(store, search)
 
 
 def list_content_ideas(call: Call) -> Document:
     """List the ideas of a search that has succeeded."""
-    search = call.get("searches", "contentIdeaSearchId")
+    search = call.record
     if search["status"] != "success" and call.store.choices.ideas_before_success == "conflict":
         raise Refusal(409, "The search has not succeeded.")
-    return call.page(search["ideas"], dict)
+    return call.page(search["ideas"], documents.idea)

@@ -5,26 +5,17 @@ from __future__ import annotations
 from cmsapi.sandbox import documents
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.documents import Document
-from cmsapi.sandbox.html import count_words, sanitize, score
+from cmsapi.sandbox.drafts import count_words, sanitize, score
 from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record
 
 PREVIEW = 120  # characters of a text that a report shows
 
-PROMPT = ["id", "prompt", "analysisStatus", "lastAnalyzedAt"]
-
-
-def list_keywords(call: Call) -> Document:
-    """List the keywords of a page."""
-    keywords = call.store.find("keywords", pageId=call.get("pages", "pageId")["id"])
-    names = documents.KEYWORD_ITEMS[call.store.choices.keyword_items]
-    return call.page(keywords, lambda keyword: documents.pick(keyword, names))
-
 
 def add_keyword(call: Call) -> Document:
     """Track a keyword for a page."""
-    page = call.get("pages", "pageId")
+    page = call.record
     workspace = call.store.tables["workspaces"][page["workspaceId"]]
     keyword = call.store.add(
         "keywords",
@@ -37,37 +28,24 @@ def add_keyword(call: Call) -> Document:
         countryCode=workspace["countryCode"],
         languageCode=workspace["languageCode"],
     )
-    return documents.pick(keyword, documents.KEYWORD)
-
-
-def get_keyword(call: Call) -> Document:
-    """Return a keyword."""
-    return documents.pick(call.get("keywords", "keywordId"), documents.KEYWORD)
+    return documents.keyword(call.store, keyword)
 
 
 def analyze_keyword(call: Call) -> Document:
     """Launch an analysis."""
-    keyword = call.get("keywords", "keywordId")
-    return _analyze(call, "analysis", keyword, keyword["keyword"])
+    return _analyze(call, "analysis", call.record["keyword"])
 
 
 def score_keyword(call: Call) -> Document:
     """Score a text against the recommendations of an analysis; without one there are none to score against."""
-    keyword = call.get("keywords", "keywordId")
-    if keyword["lastAnalyzedAt"] is None:
+    if call.record["lastAnalyzedAt"] is None:
         raise Refusal(409, "The keyword has no completed analysis.")
-    return _report(call, keyword)
-
-
-def list_prompts(call: Call) -> Document:
-    """List the prompts of a keyword."""
-    prompts = call.store.find("prompts", keywordId=call.get("keywords", "keywordId")["id"])
-    return call.page(prompts, lambda prompt: documents.pick(prompt, PROMPT))
+    return _report(call)
 
 
 def add_prompt(call: Call) -> Document:
     """Track a prompt for a keyword."""
-    keyword = call.get("keywords", "keywordId")
+    keyword = call.record
     prompt = call.store.add(
         "prompts",
         workspaceId=keyword["workspaceId"],
@@ -76,28 +54,21 @@ def add_prompt(call: Call) -> Document:
         analysisStatus=None,
         lastAnalyzedAt=None,
     )
-    return documents.pick(prompt, PROMPT)
-
-
-def get_prompt(call: Call) -> Document:
-    """Return a prompt."""
-    return documents.pick(call.get("prompts", "promptId"), PROMPT)
+    return documents.prompt(call.store, prompt)
 
 
 def analyze_prompt(call: Call) -> Document:
     """Launch an analysis, which costs one analysis credit."""
-    prompt = call.get("prompts", "promptId")
-    return _analyze(call, "prompt", prompt, prompt["prompt"])
+    return _analyze(call, "prompt", call.record["prompt"])
 
 
 def score_prompt(call: Call) -> Document:
     """Score a text for a prompt; without an analysis there is no report."""
-    prompt = call.get("prompts", "promptId")
-    return {"chatgpt": _report(call, prompt) if prompt["lastAnalyzedAt"] else None}
+    return {"chatgpt": _report(call) if call.record["lastAnalyzedAt"] else None}
 
 
-def _analyze(call: Call, kind: str, record: Record, text: str) -> Document:
-    store = call.store
+def _analyze(call: Call, kind: str, text: str) -> Document:
+    record, store = call.record, call.store
 
     def stamp(record: Record, at: float, outcome: Outcome) -> None:
         if outcome.word == "success" or store.choices.failed_analysis_timestamp == "new":
@@ -108,11 +79,10 @@ def _analyze(call: Call, kind: str, record: Record, text: str) -> Document:
     return {"message": "Analysis started."}
 
 
-def _report(call: Call, record: Record) -> Document:
+def _report(call: Call) -> Document:
     html = call.body.get("html", "")
     if "contentId" in call.body:
-        identifier = call.referenced("contents", "contentId", record["workspaceId"])
-        html = call.store.tables["contents"][identifier or ""]["html"]
+        html = call.store.tables["contents"][call.referenced("contentId") or ""]["html"]
     text = sanitize(html)
     source = {"category": "guide", "domain": "example.com", "organicPosition": 1, "position": 1, "title": None}
     return {

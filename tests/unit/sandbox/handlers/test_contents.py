@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cmsapi.sandbox import Sandbox
-from cmsapi.sandbox.html import sanitize
+from cmsapi.sandbox.drafts import sanitize
 from tests.support.spec import spec
 from tests.unit.sandbox.conftest import CheckedWire
 
