@@ -5,6 +5,7 @@ What does not fit is refused with an `ArgumentError` that names the parameter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
@@ -39,12 +40,12 @@ def identifier(parameter: str, value: object) -> str:
     return quote(value, safe="")
 
 
-def check_text(parameter: str, value: object, minimum: int = 1, maximum: int | None = None) -> str:
+def check_text(parameter: str, value: object, minimum: int = 1, maximum: float = math.inf) -> str:
     """Return a text whose length in characters is within bounds; refuse anything else."""
     if not isinstance(value, str):
         raise ArgumentError(parameter, f"must be text (str), got {type(value).__name__}")
-    if len(value) < minimum or (maximum is not None and len(value) > maximum):
-        most = f" and at most {maximum}" if maximum is not None else ""
+    if not minimum <= len(value) <= maximum:
+        most = f" and at most {maximum}" if maximum < math.inf else ""
         raise ArgumentError(parameter, f"must have at least {minimum}{most} characters, got {len(value)}")
     return value
 
@@ -57,13 +58,12 @@ def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
     return str(value)
 
 
-def check_number(parameter: str, value: object, minimum: int, maximum: int | None = None) -> int:
+def check_number(parameter: str, value: object, minimum: int, maximum: float = math.inf) -> int:
     """Return a whole number within bounds; refuse anything else."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < minimum or (maximum is not None and value > maximum):  # type: ignore[operator]  # whole
-        most = f" to {maximum}" if maximum is not None else " on"
-        raise ArgumentError(parameter, f"must be a whole number from {minimum}{most}, got {value!r}")
-    return value  # type: ignore[return-value]  # whole
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        most = f"to {maximum}" if maximum < math.inf else "on"
+        raise ArgumentError(parameter, f"must be a whole number from {minimum} {most}, got {value!r}")
+    return value
 
 
 def timestamp(value: datetime) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import attrs
 from cattrs import AttributeValidationNote, ClassValidationError, Converter, IterableValidationNote
@@ -23,12 +23,13 @@ from cmsapi.models import BrandVoice, ContentIdea, CreditType, Keyword, Member, 
 from cmsapi.models.base import Model
 from cmsapi.wire.arguments import timestamp
 
-_DECODER = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
+_DECODER = json.JSONDecoder(parse_constant=int)  # int("NaN") raises: neither NaN nor Infinity is JSON
 _GUESSED = frozenset({BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage})
 """Models of which the specification shows no fields. An optional value that does not fit goes into ``extra``."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
+Hook: TypeAlias = Callable[[Any, Any], Any]
 
 
 def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
@@ -48,7 +49,7 @@ def to_dict(model: Any) -> Any:
 def register(converter: Converter) -> None:
     """Have a cattrs converter of your own read and write cmsapi's models; all else stays as it is."""
     converter.register_structure_hook_func(
-        lambda cls: _is_model(cls) or cls is CreditType, lambda value, cls: _converter().structure(value, cls)
+        lambda cls: cls is CreditType or _is_model(cls), lambda value, cls: _converter().structure(value, cls)
     )
     converter.register_unstructure_hook_func(_is_model, to_dict)
 
@@ -90,45 +91,38 @@ def camel(name: str) -> str:
 @cache
 def _converter() -> Converter:
     converter = Converter()
-    for kind, name in ((str, "text"), (bool, "true or false"), (int, "a whole number")):
-        converter.register_structure_hook(kind, _exactly(kind, name))
+    converter.register_structure_hook(str, lambda value, _: _expect("text", value, str))
+    converter.register_structure_hook(bool, lambda value, _: _expect("true or false", value, bool))
+    converter.register_structure_hook(int, lambda value, _: _expect("a whole number", value, int))
     converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(CreditType, lambda value, cls: cls(_expect("text", value, str)))
     # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
     converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
     converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
-    converter.register_structure_hook(CreditType, lambda value, cls: cls(_text(value, cls)))
-    converter.register_structure_hook_factory(_is_tuple, lambda cls: _list_hook(converter, cls))
-    converter.register_structure_hook_factory(_is_optional, lambda cls: _optional_hook(converter, cls))
-    converter.register_structure_hook_factory(_is_model, lambda cls: _model_hook(converter, cls))
-    converter.register_unstructure_hook_factory(_is_model, lambda cls: _model_unhook(converter, cls))
+    converter.register_structure_hook_factory(_is_tuple, _list_hook)
+    converter.register_structure_hook_factory(_is_optional, _optional_hook)
+    converter.register_structure_hook_factory(_is_model, _model_hook)
+    converter.register_unstructure_hook_factory(_is_model, _model_unhook)
     return converter
 
 
-def _describe(value: object) -> str:
+def _expect(name: str, value: Any, *types: type) -> Any:
+    """Return a value as it is if it has one of these types itself; nothing is coerced."""
+    if value.__class__ in types:
+        return value
     names = {NoneType: "null", dict: "an object", list: "a list", str: "text", bool: "true or false"}
-    return names.get(type(value), repr(value)[:40])
-
-
-def _exactly(kind: type[T], name: str) -> Callable[[Any, Any], T]:
-    def structure_exactly(value: Any, _: Any) -> T:
-        if value.__class__ is kind:
-            return value
-        raise TypeError(f"expected {name}, got {_describe(value)}")
-
-    return structure_exactly
-
-
-_text = _exactly(str, "text")
+    raise TypeError(f"expected {name}, got {names.get(type(value), repr(value)[:40])}")
 
 
 def _number(value: Any, _: Any) -> float:
-    if value.__class__ in (int, float) and math.isfinite(value):
-        return float(value)
-    raise TypeError(f"expected a number, got {_describe(value)}")
+    number = float(_expect("a number", value, int, float))
+    if math.isfinite(number):
+        return number
+    raise ValueError(f"expected a number, got {number}")
 
 
-def _time(value: Any, cls: Any) -> datetime:
-    parsed = datetime.fromisoformat(_text(value, cls))
+def _time(value: Any, _: Any) -> datetime:
+    parsed = datetime.fromisoformat(_expect("text", value, str))
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
 
 
@@ -148,22 +142,16 @@ def _is_optional(cls: Any) -> bool:
     return get_origin(cls) in (Union, UnionType) and len(get_args(cls)) == 2 and NoneType in get_args(cls)
 
 
-def _list_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
+def _list_hook(cls: Any, converter: Converter) -> Hook:
     items: Any = list.__class_getitem__(get_args(cls)[0])
     hook = converter.get_structure_hook(items)
-
-    def structure_list(value: Any, _: Any) -> Any:
-        if value.__class__ is list:
-            return tuple(hook(value, items))
-        raise TypeError(f"expected a list, got {_describe(value)}")
-
-    return structure_list
+    return lambda value, _: tuple(hook(_expect("a list", value, list), items))
 
 
-def _optional_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
-    (some,) = (argument for argument in get_args(cls) if argument is not NoneType)
+def _optional_hook(cls: Any, converter: Converter) -> Hook:
+    (some,) = set(get_args(cls)) - {NoneType}
     hook = converter.get_structure_hook(some)
-    exact = some in (str, bool, int)  # most values: no further call
+    exact = some in (str, bool, int)  # most values: no further call, where cattrs would look at the type again
 
     def structure_optional(value: Any, _: Any) -> Any:
         return value if value is None or (exact and value.__class__ is some) else hook(value, some)
@@ -176,21 +164,19 @@ def _renamed(cls: Any) -> dict[str, Any]:
     return {name: override(rename=camel(name)) for name in own}
 
 
-def _model_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
+def _model_hook(cls: Any, converter: Converter) -> Hook:
     hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **_renamed(cls))
     known = frozenset(camel(name) for name in _renamed(cls))
-    optional = (field.name for field in attrs.fields(cls) if field.default is None) if cls in _GUESSED else ()
-    guessed = {camel(name) for name in optional if name not in ("analysis_status", "last_analyzed_at")}
+    optional = {camel(field.name) for field in attrs.fields(cls) if field.default is None} if cls in _GUESSED else set()
+    may_misfit = optional - {"analysisStatus", "lastAnalyzedAt"}  # by which jobs are followed
 
     def structure_model(value: Any, _: Any) -> Any:
-        if value.__class__ is not dict:
-            raise TypeError(f"expected an object, got {_describe(value)}")
         fitting = known
         try:
-            model = hook(value, cls)
+            model = hook(_expect("an object", value, dict), cls)
         except ClassValidationError as error:
             misfits = {camel(note.name) for each in error.exceptions for note in getattr(each, "__notes__", ())}
-            if not misfits <= guessed:
+            if not misfits <= may_misfit:
                 raise
             fitting = known - misfits
             model = hook({name: value[name] for name in value if name in fitting}, cls)
@@ -201,7 +187,7 @@ def _model_hook(converter: Converter, cls: Any) -> Callable[[Any, Any], Any]:
     return structure_model
 
 
-def _model_unhook(converter: Converter, cls: Any) -> Callable[[Any], dict[str, Any]]:
+def _model_unhook(cls: Any, converter: Converter) -> Callable[[Any], dict[str, Any]]:
     left_out = override(omit=True)
     hook = make_dict_unstructure_fn(cls, converter, extra=left_out, response=left_out, **_renamed(cls))
     return lambda model: {**hook(model), **model.extra}

@@ -16,8 +16,6 @@ from attrs import evolve, field, frozen
 from cmsapi.errors import ConfigError
 from cmsapi.wire.arguments import identifier
 
-_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
-
 
 class Provenance(Enum):
     """Who says where an operation is."""
@@ -35,23 +33,18 @@ class Operation:
     name: str
     method: str
     path: str
-    provenance: Provenance = Provenance.SPEC
-    repeatable: bool = False  # whether it reads, or does the same when done twice, so that a lost answer does no harm
-    _parts: tuple[str, ...] = field(init=False, repr=False, eq=False)
+    provenance: Provenance
+    repeatable: bool  # whether it reads, or does the same when done twice, so that a lost answer does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
 
-    def __attrs_post_init__(self) -> None:
-        parts = re.split(r"\{(\w+)\}", self.path)
-        object.__setattr__(self, "_parts", tuple(parts[::2]))
-        names = (re.sub(r"([A-Z])", r"_\1", name).lower() for name in parts[1::2])
-        object.__setattr__(self, "parameters", tuple(names))
+    @parameters.default
+    def _named_in_path(self) -> tuple[str, ...]:
+        return tuple(re.sub(r"([A-Z])", r"_\1", name).lower() for name in re.findall(r"\{(\w+)\}", self.path))
 
     def fill(self, ids: tuple[object, ...]) -> str:
         """Return the path with identifiers in the order of its parameters; refuse what cannot be one."""
-        path = self._parts[0]
-        for name, value, rest in zip(self.parameters, ids, self._parts[1:], strict=True):
-            path += identifier(name, value) + rest
-        return path
+        checked = [identifier(name, value) for name, value in zip(self.parameters, ids, strict=True)]
+        return re.sub(r"\{\w+\}", "{}", self.path).format(*checked)
 
     @property
     def caveat(self) -> str:
@@ -81,9 +74,9 @@ class OperationTable(dict[str, Operation]):
             old = self.get(name)
             if old is None:
                 raise ConfigError(f"OPERATIONS has no {name!r}; its names are {', '.join(self)}")
-            method, _, path = str(route).partition(" ")
-            if method not in _METHODS or not re.fullmatch(r"/v1(/([\w.~-]+|\{\w+\}))+", path):
+            if not re.fullmatch(r"(GET|POST|PUT|PATCH|DELETE) /v1(/([\w.~-]+|\{\w+\}))+", str(route)):
                 raise ConfigError(f'override({name}=) must look like "{old.method} {old.path}", got {route!r}')
+            method, path = route.split()
             new = evolve(old, method=method, path=path, provenance=Provenance.OVERRIDDEN)
             if len(new.parameters) != len(old.parameters):
                 raise ConfigError(f"override({name}=) must have the parameters of {old.path}, got {route!r}")

@@ -54,7 +54,7 @@ class Page(Model, Generic[T]):
         return self.data[index]
 
 
-class Pages(AsyncIterator[Page[T]]):
+class _Pages(AsyncIterator[Page[T]]):
     """The pages of a list, one after the other. A cancelled ``anext`` loses none: the next one asks again."""
 
     def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int) -> None:
@@ -71,7 +71,7 @@ class Pages(AsyncIterator[Page[T]]):
 
 
 class _Items(AsyncIterator[T]):
-    def __init__(self, pages: Pages[T]) -> None:
+    def __init__(self, pages: AsyncIterator[Page[T]]) -> None:
         self._pages = pages
         self._items: Iterator[T] = iter(())
 
@@ -83,11 +83,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page.
-
-    Raises:
-        ArgumentError: ``page`` or ``limit`` is out of bounds (specification 1, convention 4).
-    """
+    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page."""
 
     def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
         check_number("page", page, 1)
@@ -105,9 +101,9 @@ class Paginator(Generic[T]):
     def _fetch(self, number: int) -> Awaitable[Page[T]]:
         return self._ask({"page": number, "limit": self._limit})
 
-    def pages(self) -> Pages[T]:
+    def pages(self) -> AsyncIterator[Page[T]]:
         """Return an iterator over the pages."""
-        return Pages(self._fetch, self._page)
+        return _Pages(self._fetch, self._page)
 
     async def to_pandas(self) -> DataFrame:
         """Return all items as a table of pandas, as `cmsapi.to_pandas` does; a request a page."""
