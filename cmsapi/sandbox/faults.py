@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from math import inf
 from random import Random
@@ -72,20 +71,25 @@ class Fault:
         return self.refuse or self.drop == "before" or foreign
 
     @property
-    def refusal(self) -> Refusal:
-        """The error answer of a fault with a status."""
-        status = self.status or 500
-        seconds = 1 if self.retry_after is None and status == 429 else self.retry_after
+    def refusal(self) -> Refusal | None:
+        """The error answer; None without a status."""
+        if self.status is None:
+            return None
+        seconds = 1 if self.retry_after is None and self.status == 429 else self.retry_after
         headers = {} if seconds is None else {"retry-after": f"{seconds:g}"}
-        return Refusal(status, "A fault of the sandbox.", headers)
+        return Refusal(self.status, "A fault of the sandbox.", headers)
 
     def spoil(self, answer: Response | None) -> Response | None:
         """Return what arrives of the service's answer; None if the connection is closed."""
         if self.refuse or self.drop:
             return None
-        if self.status is not None and self.body == "foreign":
-            return Response(self.status, {"content-type": "text/html", **self.refusal.headers}, GATEWAY_PAGE)
+        refusal = self.refusal
+        if refusal is not None and self.body == "foreign":
+            return Response(refusal.status, {"content-type": "text/html", **refusal.headers}, GATEWAY_PAGE)
         return evolve(answer, body=answer.body[: len(answer.body) // 2]) if answer and self.garbage else answer
+
+
+NO_FAULT = Fault()
 
 
 @define
@@ -101,8 +105,8 @@ class Faults:
     latency: float | tuple[float, float] = 0.0
     _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed, and hit
 
-    def pick(self, operation: str, elapsed: float, rng: Random) -> Fault | None:
-        """Return the fault of a request that arrives now, and count it."""
+    def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
+        """Return the fault of a request that arrives now, and count it; one that does nothing if none matches."""
         for fault in self.rules:
             if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
                 continue
@@ -112,17 +116,9 @@ class Faults:
             elif (fault.times is None or hit < fault.times) and rng.random() < fault.share:
                 self._counts[fault] = (passed, hit + 1)
                 return fault
-        return None
+        return NO_FAULT
 
     def delay(self, rng: Random) -> float:
         """Return the seconds of one way."""
-        latency = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
-        return rng.uniform(*latency) / 2
-
-
-def as_faults(faults: Faults | Fault | Iterable[Fault] | None) -> Faults:
-    """Return faults that are given in short form: one, several, or none."""
-    if isinstance(faults, Faults):
-        return faults
-    rules: list[Fault] = [faults] if isinstance(faults, Fault) else list(faults or ())
-    return Faults(rules)
+        least, most = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
+        return rng.uniform(least, most) / 2 if most else 0.0

@@ -12,7 +12,7 @@ from cmsapi.messages import Request, Response
 from cmsapi.sandbox.clock import Clock
 from cmsapi.sandbox.credits import Credits
 from cmsapi.sandbox.durations import Distribution
-from cmsapi.sandbox.faults import Dropped, Fault, Faults, as_faults
+from cmsapi.sandbox.faults import Dropped, Fault, Faults
 from cmsapi.sandbox.initial_data import populate
 from cmsapi.sandbox.jobs import Jobs, Outcome
 from cmsapi.sandbox.ledger import Ledger
@@ -112,7 +112,8 @@ class Sandbox:
         epoch: float | None = None,
     ) -> None:
         self.ledger: Ledger = Ledger()
-        self.faults: Faults = as_faults(faults)
+        rules = [faults] if isinstance(faults, Fault) else faults or ()
+        self.faults: Faults = rules if isinstance(rules, Faults) else Faults(list(rules))
         self._clock = Clock(epoch, clock_skew)
         self._store = Store(seed, self._clock, choices or Choices())
         self._jobs = Jobs(seed, self._store, Credits(self._store, credits), self.ledger, durations)

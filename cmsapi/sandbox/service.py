@@ -17,14 +17,13 @@ from typing import Any
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.checks import read_body, read_query
-from cmsapi.sandbox.clock import Clock
 from cmsapi.sandbox.faults import Dropped, Fault, Faults
 from cmsapi.sandbox.handlers import HANDLERS
 from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.ledger import Ledger, LoggedRequest
 from cmsapi.sandbox.limits import KeyWindows, Limits
 from cmsapi.sandbox.refusal import Refusal
-from cmsapi.sandbox.routes import Match, Operation, routes
+from cmsapi.sandbox.routes import Match, routes
 from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})
@@ -64,7 +63,6 @@ class Service:
         self._limits = limits
         self._keys = keys
         self._windows: dict[str, KeyWindows] = {}
-        self._clock: Clock = store.clock
         self._rng = Random(f"{seed} faults")  # noqa: S311 - made-up faults
         self._number = 0
 
@@ -74,89 +72,73 @@ class Service:
         Raises:
             Dropped: A fault closes or refuses the connection.
         """
-        if self.faults.latency:
-            await asyncio.sleep(self.faults.delay(self._rng))
+        if early := self.faults.delay(self._rng):
+            await asyncio.sleep(early)
         fault, answer = self._arrive(request)
-        late = (fault.slow if fault else 0.0) + (self.faults.delay(self._rng) if self.faults.latency else 0.0)
-        if late:
+        if late := fault.slow + self.faults.delay(self._rng):
             await asyncio.sleep(late)
         if answer is None:
-            raise Dropped(sent=fault is None or not fault.refuse)
+            raise Dropped(sent=not fault.refuse)
         return answer
 
-    def _arrive(self, request: Request) -> tuple[Fault | None, Response | None]:
-        now = self._clock.now()
+    def _arrive(self, request: Request) -> tuple[Fault, Response | None]:
+        now = self.store.clock.now()
         self.jobs.advance(now)
         path, _, query = _target(request.url).partition("?")
         route = routes().match(request.method, path)
         name = route.operation.name if route.operation else ""
-        fault = self.faults.pick(name, self._clock.elapsed(now), self._rng) if self.faults.rules else None
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        user = self._user(headers.get("authorization", ""))
-        answer: Response | None = None
-        if fault is None or not fault.replaces_service:
-            answer = self._answer(request, route, query, headers, user, now, fault)
-        if fault is not None:
-            answer = fault.spoil(answer)
-        if fault is None or not fault.refuse:
-            key = user["role"].lower() if user is not None else None
-            status = answer.status if answer is not None else None
+        fault = self.faults.pick(name, self.store.clock.elapsed(now), self._rng)
+        user = self._user(_header(request, "authorization"))
+        answer = None if fault.replaces_service else self._answer(request, route, query, user, now, fault)
+        answer = fault.spoil(answer)
+        if not fault.refuse:
+            status = None if answer is None else answer.status
+            key = None if user is None else user["role"].lower()
             self.ledger.requests.append(LoggedRequest(now, name, request.method, path, status, key))
         return fault, answer
 
     def _answer(
-        self,
-        request: Request,
-        route: Match,
-        query: str,
-        headers: Mapping[str, str],
-        user: Record | None,
-        now: float,
-        fault: Fault | None,
+        self, request: Request, route: Match, query: str, user: Record | None, now: float, fault: Fault
     ) -> Response:
-        failure = fault.refusal if fault is not None and fault.status is not None else None
+        failure = fault.refusal
         if route.public:
-            if failure is None and route.operation is not None:
-                return self._public(route.operation)
-            return self._response(failure or _missing(request.method, route))
+            return self._public(request.method, route) if failure is None else self._response(failure)
         if user is None:
             return self._response(Refusal(401, "The API key is missing, malformed, invalid or revoked."))
         windows = self._windows.get(user["id"]) or self._windows.setdefault(user["id"], KeyWindows(self._limits, now))
-        wait = windows.arrive(now) if failure is None or failure.status not in UNCOUNTED else None
-        result: Refusal | tuple[int, Any]
+        is_counted = failure is None or failure.status not in UNCOUNTED
+        wait = windows.arrive(now) if is_counted else None
         if wait is not None:
-            result = Refusal(429, "Too many requests.", {"retry-after": str(ceil(wait))})
-        elif failure is not None and fault is not None and not fault.effect:
-            result = failure
-        else:
-            try:
-                result = self._carry_out(request, route, query, headers, user)
-            except Refusal as refusal:
-                result = refusal
-            result = failure or result
-        is_limited = not (isinstance(result, Refusal) and result.status == 401)
-        return self._response(result, windows.headers(now) if is_limited else {})
+            failure = Refusal(429, "Too many requests.", {"retry-after": str(ceil(wait))})
+        elif failure is not None and fault.effect:
+            self._carry_out(request, route, query, user)
+        result = failure or self._carry_out(request, route, query, user)
+        has_rates = failure is None or failure.status != 401
+        return self._response(result, windows.headers(now) if has_rates else {})
 
-    def _carry_out(
-        self, request: Request, route: Match, query: str, headers: Mapping[str, str], user: Record
-    ) -> tuple[int, Any]:
-        operation = route.operation
+    def _carry_out(self, request: Request, route: Match, query: str, user: Record) -> Refusal | tuple[int, Any]:
+        operation, choices = route.operation, self.store.choices
         if operation is None:
-            raise _missing(request.method, route)
-        choices = self.store.choices
-        body = read_body(operation, headers.get("content-type", ""), request.body or b"")
-        values = read_query(operation, query, choices.malformed_query)
-        if operation.name in ADMIN_ONLY and user["role"] != "Admin":
-            raise Refusal(403, "Only an Admin may do this.")
-        document = HANDLERS[operation.name](Call(self.store, self.jobs, user, route.path, values, body))
+            return _missing(request.method, route)
+        try:
+            body = read_body(operation, _header(request, "content-type"), request.body or b"")
+            values = read_query(operation, query, choices.malformed_query)
+            if operation.name in ADMIN_ONLY and user["role"] != "Admin":
+                return Refusal(403, "Only an Admin may do this.")
+            document = HANDLERS[operation.name](Call(self.store, self.jobs, user, route.path, values, body))
+        except Refusal as refusal:
+            return refusal
         return choices.deletion if request.method == "DELETE" else operation.status, document
 
-    def _public(self, operation: Operation) -> Response:
-        if operation.name == "get_docs":
-            return Response(200, {**self._headers(), "content-type": "text/html; charset=utf-8"}, DOCS)
-        if operation.name == "get_openapi":
-            return Response(200, {**self._headers(), **JSON}, routes().description)
-        return self._response((200, {"status": "ok"}))
+    def _public(self, method: str, route: Match) -> Response:
+        match route.operation and route.operation.name:
+            case "get_docs":
+                return Response(200, {**self._headers(), "content-type": "text/html; charset=utf-8"}, DOCS)
+            case "get_openapi":
+                return Response(200, {**self._headers(), **JSON}, routes().description)
+            case "get_health":
+                return self._response((200, {"status": "ok"}))
+        return self._response(_missing(method, route))
 
     def _user(self, authorization: str) -> Record | None:
         """Return the user of a key; the value must start exactly with ``Bearer sk_`` (specification 5.1)."""
@@ -174,7 +156,11 @@ class Service:
 
     def _headers(self) -> dict[str, str]:
         self._number += 1
-        return {"date": self._clock.date(), "x-request-id": f"req_01hx{self._number:022d}"}
+        return {"date": self.store.clock.date(), "x-request-id": f"req_01hx{self._number:022d}"}
+
+
+def _header(request: Request, name: str) -> str:
+    return next((value for key, value in request.headers.items() if key.lower() == name), "")
 
 
 def _missing(method: str, route: Match) -> Refusal:
