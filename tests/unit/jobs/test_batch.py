@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import pytest
 
 from cmsapi import Client, Keyword, PollPolicy, RateLimits
-from cmsapi.errors import ArgumentError, JobFailedError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.errors import ArgumentError, ConflictError, JobFailedError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.sandbox import Fault, Limits, Sandbox
+from tests.support.box import client_of
 
 T = TypeVar("T")
 QUICK: Any = {"durations": 0.5, "limits": Limits(per_second=10**9, per_hour=10**9)}  # polled every 0.2 s
@@ -21,19 +22,13 @@ QUICK: Any = {"durations": 0.5, "limits": Limits(per_second=10**9, per_hour=10**
 virtual = pytest.mark.looptime
 
 
-@pytest.fixture
-def sandbox() -> Sandbox:
-    """Return a service whose jobs take a minute."""
-    return Sandbox(durations=60, clock_skew=-4000)
-
-
 def program(directory: Path, sandbox: Sandbox, main: Callable[[Client], Awaitable[T]]) -> T:
     """Run a program in an event loop of its own; all programs of a directory share a state."""
 
     async def run() -> T:
-        options: dict[str, Any] = {"base_url": sandbox.base_url, "transport": sandbox.transport}
-        options |= {"polling": PollPolicy(min_interval=0.1, max_interval=0.2), "limits": RateLimits.unlimited()}
-        async with Client(sandbox.api_key, state=f"sqlite:///{directory}/state.db", **options) as client:
+        polling, limits = PollPolicy(min_interval=0.1, max_interval=0.2), RateLimits.unlimited()
+        state = f"sqlite:///{directory}/state.db"
+        async with client_of(sandbox, state=state, polling=polling, limits=limits) as client:
             return await main(client)
 
     return asyncio.run(run())
@@ -43,8 +38,7 @@ def program(directory: Path, sandbox: Sandbox, main: Callable[[Client], Awaitabl
 async def test_a_finished_batch_costs_no_request() -> None:
     """500 finished analyses that are run again give all their results, without a request."""
     sandbox = Sandbox(keywords=500, **QUICK)
-    options: dict[str, Any] = {"transport": sandbox.transport, "limits": RateLimits.unlimited()}
-    async with Client(sandbox.api_key, base_url=sandbox.base_url, **options) as client:
+    async with client_of(sandbox, limits=RateLimits.unlimited()) as client:
         first = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids, ordered=True)
         before = len(sandbox.ledger.requests)
         again = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids, ordered=True)
@@ -169,11 +163,8 @@ async def test_articles_wait_for_their_decision(client: Client, sandbox: Sandbox
     assert {review.content_id for review in reviews} == set(items)
     await reviews[0].cancel()
     assert len(await client.jobs.reviews()) == 2
-    decisions = [
-        outcome.result().decision
-        for outcome in await client.jobs.batch("b").map(client.contents.generate, items, on_review="confirm")
-    ]
-    assert sorted(map(str, decisions)) == ["cancel", "confirm", "confirm"]
+    outcomes = await client.jobs.batch("b").map(client.contents.generate, items, on_review="confirm")
+    assert sorted(str(outcome.result().decision) for outcome in outcomes) == ["cancel", "confirm", "confirm"]
     assert (await batch.status()).succeeded == 3
     assert len(sandbox.ledger.launches) == 3
 
@@ -239,17 +230,6 @@ def test_articles_outlive_their_program(tmp_path: Path) -> None:
 
 
 @virtual
-async def test_leaving_the_iteration_stops_the_launching(client: Client, sandbox: Sandbox) -> None:
-    """A loop that is left early launches no more, although the batch is still there."""
-    batch = client.jobs.batch("b")
-    async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=5):
-        break
-    await asyncio.sleep(600)
-    assert len(sandbox.ledger.launches) <= 10
-    assert batch.progress.total == len(sandbox.keyword_ids)
-
-
-@virtual
 async def test_two_runs_at_once_launch_an_item_once(client: Client, sandbox: Sandbox) -> None:
     """Runs of one batch that overlap, like those of a cron job, pay once for each search and share its ideas."""
 
@@ -288,18 +268,6 @@ async def test_an_earlier_outcome_has_its_job(client: Client, sandbox: Sandbox) 
 
 
 @virtual
-async def test_an_error_of_a_decision_in_a_rerun_is_raised(client: Client, sandbox: Sandbox) -> None:
-    """A mistake in ``on_review`` ends the iteration of a rerun, instead of leaving it without an end."""
-    await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
-
-    def decide(review: GenerationReview) -> None:
-        raise NameError("typo")
-
-    with pytest.raises(NameError):
-        await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1], on_review=decide)
-
-
-@virtual
 async def test_items_that_may_change_need_a_key(client: Client, sandbox: Sandbox) -> None:
     """A model as an item is refused without ``key=``: its text would name another item in the next run."""
     keyword = await client.keywords.get(sandbox.keyword_ids[0])
@@ -310,3 +278,29 @@ async def test_items_that_may_change_need_a_key(client: Client, sandbox: Sandbox
     )
     assert outcomes[0].ok
     assert len(sandbox.ledger.launches) == 1
+
+
+@virtual
+@pytest.mark.parametrize("earlier", [False, True])
+async def test_an_error_of_a_decision_is_raised(client: Client, sandbox: Sandbox, earlier: bool) -> None:
+    """A mistake in ``on_review`` ends the iteration, also where an earlier run has brought the article."""
+    if earlier:
+        await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
+
+    def decide(review: GenerationReview) -> None:
+        raise NameError("typo")
+
+    with pytest.raises(NameError):
+        await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1], on_review=decide)
+    assert (await client.contents.generation(sandbox.content_ids[0])).status == "review"
+
+
+@virtual
+async def test_a_decision_that_is_refused_changes_no_record(client: Client, sandbox: Sandbox) -> None:
+    """A batch tells the decision that was carried out, and not the one that was refused after it."""
+    (outcome,) = await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
+    await outcome.result().confirm()
+    with pytest.raises(ConflictError):
+        await outcome.result().cancel()
+    (again,) = await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
+    assert again.result().decision == "confirm"

@@ -1,78 +1,48 @@
-"""Launches: what follows from each answer, who joins, and what cancelling and closing do; on the sandbox."""
+"""Launches: who joins, what they cost, and what cancelling and closing do; on the sandbox."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+import sqlite3
+import sys
+import zlib
+from pathlib import Path
 
 import pytest
 
-from cmsapi import Client, GenerationSettings, LaunchPolicy, RetryPolicy
+from cmsapi import Client, GenerationSettings, LaunchPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
     ClientClosedError,
     ConflictError,
+    DeadlineError,
     JobError,
     LaunchUnknownError,
-    NotSentError,
     OutOfCreditsError,
-    ServiceUnavailableError,
 )
-from cmsapi.jobs.job import Job
-from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
+from cmsapi.sandbox import Limits, Sandbox
+from tests.support.box import client_of, now
 from tests.support.spec import spec
+from tests.unit.jobs.launching import (
+    ANALYSIS,
+    DOCUMENT,
+    GENERATION,
+    KINDS,
+    LAUNCHES,
+    PROMPT,
+    SEARCH,
+    WITH_TRACES,
+    accepted,
+    fail,
+)
 
 pytestmark = pytest.mark.looptime
 
-Options: TypeAlias = dict[str, Any]
-Launching: TypeAlias = Callable[[Client, Sandbox], Awaitable[Job[Any]]]
 
-ANALYSIS, PROMPT, SEARCH, GENERATION, DOCUMENT = KINDS = (
-    "analyze_keyword",
-    "analyze_prompt",
-    "start_content_idea_search",
-    "generate_content",
-    "create_knowledge_document",
-)
-WITH_TRACES = (ANALYSIS, PROMPT, GENERATION)
-WITHOUT_TRACES = (SEARCH, DOCUMENT)
-LAUNCHES: dict[str, Launching] = {
-    ANALYSIS: lambda client, sandbox: client.keywords.analyze(sandbox.keyword_ids[0]),
-    PROMPT: lambda client, sandbox: client.prompts.analyze(sandbox.prompt_ids[0]),
-    SEARCH: lambda client, sandbox: client.content_ideas.search(sandbox.workspace_id, "tea"),
-    GENERATION: lambda client, sandbox: client.contents.generate(sandbox.content_ids[0]),
-    DOCUMENT: lambda client, sandbox: client.knowledge_documents.create(sandbox.workspace_id, "Prices", text="Low."),
-}
-DEADLINE = 35
-"""Seconds after which no launch is under way any more: the time limit of a request, and a margin."""
-
-
-@pytest.fixture(params=[-4000.0, 4000.0], ids=["behind", "ahead"])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Return a service whose clock is wrong, and whose jobs take known times."""
-    durations = dict.fromkeys(("analysis", "prompt", "search", "generation", "knowledge_document"), Fixed(50))
-    return Sandbox(durations=durations, clock_skew=request.param)
-
-
-def client_of(sandbox: Sandbox, **options: Any) -> Client:
-    """Return a client with other options than the fixture's."""
-    return Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, **options)
-
-
-def now() -> float:
-    """Return the loop time."""
-    return asyncio.get_running_loop().time()
-
-
-def accepted(sandbox: Sandbox) -> int:
-    """Return the number of launches that the service has accepted."""
-    return len(sandbox.ledger.launches)
-
-
-def fail(sandbox: Sandbox, operation: str, **fault: Any) -> None:
-    """Have the next request of an operation meet a fault, or as many as ``times`` says."""
-    sandbox.faults.rules.append(Fault(match=operation, **{"times": 1, **fault}))
+@pytest.fixture
+def full() -> Sandbox:
+    """Return a service whose hour others have used."""
+    return Sandbox(durations=60, limits=Limits(used=1000, used_age=0), clock_skew=4000)
 
 
 @spec("3:search-start", "3:search-success", "3:generation-start", "4.4:generate_content", "4.4.2", "4.4.3")
@@ -85,7 +55,7 @@ async def test_a_launch_returns_a_job_that_ends(kind: str, client: Client, sandb
     assert job.status == "running"
     await job
     assert job.done()
-    assert 50 <= now() <= 61
+    assert 60 <= now() <= 71
     assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
 
 
@@ -96,173 +66,6 @@ async def test_each_search_costs_one_credit(client: Client, sandbox: Sandbox) ->
     jobs = await asyncio.gather(*(LAUNCHES[SEARCH](client, sandbox) for _ in range(2)))
     assert len({job.id for job in jobs}) == 2
     assert sandbox.credits["contentIdeasSearches"] == before - 2
-
-
-NOT_CARRIED_OUT: dict[str, Options] = {
-    "refused": {"refuse": True, "times": 2},
-    "gateway 429": {"status": 429, "body": "foreign"},
-    **{str(status): {"status": status, "times": 2} for status in (429, 500, 502, 503)},
-}
-
-
-@spec("7.1")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", NOT_CARRIED_OUT.values(), ids=NOT_CARRIED_OUT)
-async def test_what_had_no_effect_is_repeated(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """A launch that the service has not carried out is sent again, and accepted once."""
-    fail(sandbox, kind, **fault)
-    job = await LAUNCHES[kind](client, sandbox)
-    assert job.status == "running"
-    assert accepted(sandbox) == 1
-    assert now() < 10
-
-
-async def test_a_launch_waits_as_long_as_retry_after_says(client: Client, sandbox: Sandbox) -> None:
-    """After a 429 the next attempt comes no earlier than the service asks."""
-    fail(sandbox, ANALYSIS, status=429, retry_after=77)
-    await LAUNCHES[ANALYSIS](client, sandbox)
-    assert 77 <= now() <= 79
-    assert sandbox.ledger.count(ANALYSIS) == 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("fault", "error"), [({"refuse": True}, NotSentError), ({"status": 503}, ServiceUnavailableError)]
-)
-async def test_giving_up_leaves_nothing(
-    kind: str, fault: Options, error: type[Exception], client: Client, sandbox: Sandbox
-) -> None:
-    """After the last attempt the error is raised, and the next call launches at once."""
-    fail(sandbox, kind, **fault, times=RetryPolicy().max_attempts)
-    with pytest.raises(error):
-        await LAUNCHES[kind](client, sandbox)
-    assert accepted(sandbox) == 0
-    before = now()
-    await LAUNCHES[kind](client, sandbox)
-    assert accepted(sandbox) == 1
-    assert now() - before < 2
-
-
-@spec("7.2")
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_refusal_is_raised_at_once(kind: str, status: int, client: Client, sandbox: Sandbox) -> None:
-    """A launch that the service refuses is sent once, and stands in the way of no other one."""
-    fail(sandbox, kind, status=status)
-    with pytest.raises(APIError) as refused:
-        await LAUNCHES[kind](client, sandbox)
-    assert refused.value.status == status
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (0, 1)
-    await LAUNCHES[kind](client, sandbox)
-    assert accepted(sandbox) == 1
-    assert now() < 1
-
-
-@pytest.mark.parametrize("status", [500, 502])
-@pytest.mark.parametrize("kind", WITH_TRACES)
-async def test_a_launch_behind_a_500_is_adopted(kind: str, status: int, client: Client, sandbox: Sandbox) -> None:
-    """A service that fails after it has launched is not asked a second time."""
-    fail(sandbox, kind, status=status, effect=True)
-    job = await LAUNCHES[kind](client, sandbox)
-    await job
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
-
-
-@pytest.mark.parametrize("known", [True, False])
-async def test_a_search_behind_a_500_is_unknown(known: bool, client: Client, sandbox: Sandbox) -> None:
-    """A search is not repeated if the balance has fallen, or is not known from before."""
-    if not known:
-        fail(sandbox, "get_me", status=403, times=None)
-    fail(sandbox, SEARCH, status=500, effect=known)
-    with pytest.raises(LaunchUnknownError):
-        await LAUNCHES[SEARCH](client, sandbox)
-    assert sandbox.ledger.count(SEARCH) == 1
-
-
-async def test_answered_searches_do_not_count_against_one_that_failed(client: Client, sandbox: Sandbox) -> None:
-    """A balance that has fallen by the answered searches only allows the repeat of another one."""
-    await LAUNCHES[SEARCH](client, sandbox)
-    await LAUNCHES[SEARCH](client, sandbox)
-    fail(sandbox, SEARCH, status=500)
-    await LAUNCHES[SEARCH](client, sandbox)
-    assert accepted(sandbox) == 3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_launch_that_always_fails_is_unknown(kind: str, client: Client, sandbox: Sandbox) -> None:
-    """After the last 500 nothing shows that no attempt was carried out."""
-    fail(sandbox, kind, status=500, times=None)
-    with pytest.raises(LaunchUnknownError) as unknown:
-        await LAUNCHES[kind](client, sandbox)
-    assert unknown.value.attempts == sandbox.ledger.count(kind) == RetryPolicy().max_attempts
-
-
-LOST: dict[str, Options] = {
-    "dropped": {"drop": "after"},
-    "unreadable": {"garbage": True},
-    "slow": {"slow": 100},
-    **{f"gateway {n}": {"status": n, "body": "foreign", "effect": True} for n in (200, 302, 404, 409, 500, 503, 504)},
-}
-
-
-@pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
-@pytest.mark.parametrize("kind", WITH_TRACES)
-async def test_a_lost_launch_is_adopted(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """A launch without a readable answer is looked for when it cannot be under way any more, and not repeated."""
-    fail(sandbox, kind, **fault)
-    job = await LAUNCHES[kind](client, sandbox)
-    assert DEADLINE <= now() <= DEADLINE + 2
-    await job
-    assert now() <= 50 + 11
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
-
-
-@pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
-@pytest.mark.parametrize("kind", WITHOUT_TRACES)
-async def test_a_lost_search_is_unknown(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """No document shows a search or a new document whose answer was lost: it is unknown without a further wait."""
-    fail(sandbox, kind, **fault)
-    with pytest.raises(LaunchUnknownError) as unknown:
-        await LAUNCHES[kind](client, sandbox)
-    assert unknown.value.target in ("tea", "Prices")
-    assert now() <= 31
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
-
-
-@pytest.mark.parametrize("kind", WITH_TRACES)
-@pytest.mark.parametrize("fault", [{"drop": "before"}, {"status": 502, "body": "foreign"}])
-async def test_absence_proves_nothing(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """That a document shows no launch proves nothing; the caller decides, and may launch at once."""
-    fail(sandbox, kind, **fault)
-    with pytest.raises(LaunchUnknownError) as unknown:
-        await LAUNCHES[kind](client, sandbox)
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (0, 1)
-    assert [error.target for error in await client.jobs.unknown()] == [unknown.value.target]
-    await LAUNCHES[kind](client, sandbox)
-    assert accepted(sandbox) == 1
-
-
-async def test_a_refusal_of_a_second_attempt_is_looked_into(client: Client, sandbox: Sandbox) -> None:
-    """A 409 to the repeat of a launch that was carried out is about that launch, which is adopted."""
-    fail(sandbox, ANALYSIS, status=500, effect=True)
-    fail(sandbox, "get_keyword", status=404)
-    job = await LAUNCHES[ANALYSIS](client, sandbox)
-    assert now() >= DEADLINE
-    await job
-    assert sandbox.ledger.count(ANALYSIS, 409) == 1
-    assert accepted(sandbox) == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_an_unknown_launch_is_repeated_once_if_asked_for(kind: str, sandbox: Sandbox) -> None:
-    """``on_unknown="repeat"`` launches once more, and what is lost twice is unknown."""
-    async with client_of(sandbox, launch=LaunchPolicy(on_unknown="repeat")) as client:
-        fail(sandbox, kind, drop="before", times=3)
-        with pytest.raises(LaunchUnknownError):
-            await LAUNCHES[kind](client, sandbox)
-        assert sandbox.ledger.count(kind) == 2
-        await LAUNCHES[kind](client, sandbox)
-    assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 4)
 
 
 @pytest.mark.parametrize("kind", [ANALYSIS, PROMPT, SEARCH, GENERATION])
@@ -309,9 +112,28 @@ async def test_launches_for_one_target_share_a_job(kind: str, client: Client, sa
 async def test_a_job_that_has_ended_unseen_is_not_joined(kind: str, client: Client, sandbox: Sandbox) -> None:
     """A launch after the end of a job that nothing has waited for is a new one."""
     await LAUNCHES[kind](client, sandbox)
-    await asyncio.sleep(60)
+    await asyncio.sleep(70)
     await LAUNCHES[kind](client, sandbox)
     assert accepted(sandbox) == 2
+
+
+async def test_a_join_that_decides_launches_no_second_generation(client: Client, sandbox: Sandbox) -> None:
+    """A generation whose article waits is decided by the one who joins, and not launched again."""
+    content = sandbox.content_ids[0]
+    await client.contents.generate(content, on_review="confirm")
+    await asyncio.sleep(70)
+    review = await (await client.contents.generate(content, on_review="confirm"))
+    assert review.decision == "confirm"
+    assert accepted(sandbox) == 1
+
+
+async def test_callers_at_once_share_the_decision(client: Client, sandbox: Sandbox) -> None:
+    """Of two callers at once the one with ``on_review`` has the article decided."""
+    content = sandbox.content_ids[0]
+    first, _ = await asyncio.gather(
+        client.contents.generate(content), client.contents.generate(content, on_review="confirm")
+    )
+    assert (await first).decision == "confirm"
 
 
 @spec("4.4:customInstructions")
@@ -338,30 +160,37 @@ async def test_without_dedupe_each_launch_is_sent(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_cancelling_a_launch_that_waits_for_the_hour_costs_nothing(kind: str) -> None:
+async def test_cancelling_a_launch_that_waits_for_the_hour_costs_nothing(kind: str, full: Sandbox) -> None:
     """While others have used the hour, a cancelled launch is never sent."""
-    sandbox = Sandbox(limits=Limits(used=1000, used_age=0), clock_skew=-4000)
-    async with client_of(sandbox) as client:
-        launching = asyncio.ensure_future(LAUNCHES[kind](client, sandbox))
+    async with client_of(full) as client:
+        launching = asyncio.ensure_future(LAUNCHES[kind](client, full))
         await asyncio.sleep(600)
         launching.cancel()
         await asyncio.sleep(7200)
         assert launching.cancelled()
-        assert accepted(sandbox) == 0
-        await LAUNCHES[kind](client, sandbox)
-        assert accepted(sandbox) == 1
+        assert accepted(full) == 0
+        await LAUNCHES[kind](client, full)
+        assert accepted(full) == 1
 
 
-async def test_a_launch_goes_on_for_those_who_are_not_cancelled() -> None:
+async def test_a_launch_goes_on_for_those_who_are_not_cancelled(full: Sandbox) -> None:
     """Of two callers who wait for one launch, the cancelled one takes nothing from the other."""
-    sandbox = Sandbox(limits=Limits(used=1000, used_age=0), clock_skew=4000)
-    async with client_of(sandbox) as client:
-        first, second = (asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox)) for _ in range(2))
+    async with client_of(full) as client:
+        first, second = (asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full)) for _ in range(2))
         await asyncio.sleep(600)
         first.cancel()
         await (await second)
     assert first.cancelled()
-    assert accepted(sandbox) == 1
+    assert accepted(full) == 1
+
+
+async def test_a_launch_that_is_being_cancelled_is_not_joined(full: Sandbox) -> None:
+    """A caller that comes in the turn in which the only other one is cancelled launches by itself."""
+    async with client_of(full) as client:
+        first = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full))
+        await asyncio.sleep(60)
+        first.cancel()
+        assert (await LAUNCHES[ANALYSIS](client, full)).status == "running"
 
 
 @pytest.mark.parametrize("kind", WITH_TRACES)
@@ -374,10 +203,34 @@ async def test_a_launch_that_was_sent_goes_on_when_its_caller_is_cancelled(kind:
         launching.cancel()
         await asyncio.sleep(0.5)
         job = await LAUNCHES[kind](client, sandbox)
-        assert now() < DEADLINE
+        assert now() < 35
         await job
     assert launching.cancelled()
     assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
+
+
+async def test_a_launch_that_may_have_been_accepted_outlives_its_caller(client: Client, sandbox: Sandbox) -> None:
+    """A caller that is cancelled after a 500 leaves a launch that goes on and can be joined."""
+    fail(sandbox, ANALYSIS, status=500)
+    caller = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox))
+    await asyncio.sleep(0.1)
+    caller.cancel()
+    await asyncio.sleep(5)
+    assert (await LAUNCHES[ANALYSIS](client, sandbox)).status == "running"
+    assert accepted(sandbox) == 1
+
+
+async def test_a_launch_goes_on_after_the_deadline_of_its_caller(sandbox: Sandbox) -> None:
+    """`Timeouts.deadline` lets the caller go while a lost launch is settled, and the job is found later."""
+    fail(sandbox, ANALYSIS, drop="after")
+    async with client_of(sandbox, timeouts=Timeouts(deadline=20)) as client:
+        with pytest.raises(DeadlineError) as over:
+            await LAUNCHES[ANALYSIS](client, sandbox)
+        assert over.value.sent
+        assert now() == pytest.approx(20)
+        await asyncio.sleep(20)
+        assert [job.target for job in await client.jobs.resume()] == [sandbox.keyword_ids[0]]
+    assert accepted(sandbox) == 1
 
 
 async def test_closing_waits_for_a_launch_that_was_sent(sandbox: Sandbox) -> None:
@@ -391,15 +244,49 @@ async def test_closing_waits_for_a_launch_that_was_sent(sandbox: Sandbox) -> Non
     assert (await launching).status == "running"
 
 
-async def test_closing_refuses_a_launch_that_waits() -> None:
-    """A launch that waits for the hour ends with `ClientClosedError`, and is never sent."""
-    sandbox = Sandbox(limits=Limits(used=1000, used_age=0))
-    client = client_of(sandbox)
-    launching = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox))
-    await asyncio.sleep(600)
-    await client.aclose()
-    assert now() == pytest.approx(600)
-    with pytest.raises(ClientClosedError):
-        await launching
-    await asyncio.sleep(7200)
-    assert accepted(sandbox) == 0
+async def test_closing_refuses_a_launch_that_waits(full: Sandbox) -> None:
+    """It ends at once and is never sent; that of another client, for the same target, goes on."""
+    async with client_of(full) as stays:
+        leaves = client_of(full)
+        refused, launched = (asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full)) for client in (leaves, stays))
+        await asyncio.sleep(60)
+        await leaves.aclose()
+        with pytest.raises(ClientClosedError):
+            await refused
+        assert now() == pytest.approx(60)
+        assert (await launched).status == "running"
+        await asyncio.sleep(7200)
+    assert accepted(full) == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs eager tasks")
+async def test_jobs_work_with_eager_tasks(client: Client, sandbox: Sandbox) -> None:
+    """Where tasks begin at once, jobs are launched, awaited, fanned out and joined as ever."""
+    if sys.version_info >= (3, 12):
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    assert (await (await LAUNCHES[ANALYSIS](client, sandbox))).analysis_status == "success"
+    outcomes = await client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+    assert all(outcome.ok for outcome in outcomes)
+    first, second = await asyncio.gather(*(LAUNCHES[ANALYSIS](client, sandbox) for _ in range(2)))
+    assert await first == await second
+    assert accepted(sandbox) == len(sandbox.keyword_ids) + 2
+
+
+def test_a_state_has_neither_key_nor_texts(tmp_path: Path) -> None:
+    """What is written down names jobs and their targets, and never the key, a text of a content, or instructions."""
+    sandbox = Sandbox(durations=0)
+    settings = GenerationSettings(custom_instructions="Whisper of the moorland")
+
+    async def main() -> str:
+        async with client_of(sandbox, state=f"sqlite:///{tmp_path}/state.db") as client:
+            batch, content = client.jobs.batch("b"), sandbox.content_ids[0]
+            outcomes = await batch.map(lambda each: client.contents.generate(each, settings), [content])
+            return (await outcomes[0].result().confirm()).html or ""
+
+    text = asyncio.run(main())
+    with sqlite3.connect(tmp_path / "state.db") as connection:
+        results = [zlib.decompress(row[0]) for row in connection.execute("SELECT result FROM cmsapi_launches")]
+    connection.close()
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir()) + b"".join(results)
+    assert sandbox.content_ids[0].encode() in written
+    assert not [each for each in (sandbox.api_key, "moorland", text, text[:40]) if each.encode() in written]

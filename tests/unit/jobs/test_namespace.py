@@ -1,4 +1,4 @@
-"""``client.jobs``: tokens, plans, and launches that the state knows."""
+"""``client.jobs``: plans, states of jobs, and launches that the state knows."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from typing import Any
 import pytest
 
 from cmsapi import Client
-from cmsapi.errors import ArgumentError, LaunchUnknownError
+from cmsapi.errors import ArgumentError, LaunchUnknownError, RateLimitWaitError
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.token import Token
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Sandbox
 from cmsapi.state.store import Row, SharedStore, open_store
 from tests.unit.jobs.test_batch import QUICK, program
 
 virtual = pytest.mark.looptime
-
-
-async def token_of(client: Client, sandbox: Sandbox) -> str:
-    """Launch an analysis, and return its token."""
-    return (await client.keywords.analyze(sandbox.keyword_ids[0])).token
 
 
 async def die_while_sending(client: Client, directory: Path, keyword: str, seconds: float = 0.2) -> None:
@@ -46,54 +41,31 @@ async def test_a_plan_costs_one_request(client: Client, sandbox: Sandbox) -> Non
     assert (plan.jobs, plan.credits, plan.credits_left, plan.seconds) == (5, 5, 7, None)
     assert plan.requests >= 10
     await client.jobs.run(client.keywords.analyze(sandbox.keyword_ids[0]))
-    seconds = (await client.jobs.plan("analysis", 5)).seconds
-    assert seconds
+    assert (await client.jobs.plan("analysis", 5)).seconds
 
 
 @virtual
-async def test_a_token_serves_a_client_that_knows_nothing(client: Client, sandbox: Sandbox) -> None:
-    """A client without a common state waits for the job of a token, and launches nothing."""
-    token = await token_of(client, sandbox)
-    options: Any = {"base_url": "http://127.0.0.1:9", "transport": sandbox.transport, "state": "memory:"}
-    async with Client(sandbox.api_key, headers={"x-program": "2"}, **options) as other:
-        job = other.jobs.attach(token, "analysis")
-        assert (await job).id == sandbox.keyword_ids[0]
-    assert len(sandbox.ledger.launches) == 1
-
-
-@virtual
-@pytest.mark.parametrize("token", ["", "abc", "kwd_1", "W10", "é", "W1" * 99_999])
-async def test_what_is_no_token_is_refused(client: Client, sandbox: Sandbox, token: str) -> None:
-    """Text that is no token, or the token of another kind, is refused."""
-    with pytest.raises(ArgumentError, match="token"):
-        client.jobs.attach(token)
-    with pytest.raises(ArgumentError, match="token"):
-        await client.jobs.status(token)
-    with pytest.raises(ArgumentError, match="analysis"):
-        client.jobs.attach(await token_of(client, sandbox), "generation")
+async def test_a_plan_that_cannot_be_made_is_refused(client: Client) -> None:
+    """A plan for no jobs names its parameter, and one whose request would wait says for how long."""
+    with pytest.raises(ArgumentError):
+        await client.jobs.plan("analysis", 0)
+    while client.rate_limit.free or not client.rate_limit.used:
+        await client.me()
+    with pytest.raises(RateLimitWaitError) as refused:
+        await client.with_options(max_wait=2).jobs.plan("analysis", 5)
+    assert refused.value.retry_after > 2
 
 
 @virtual
 async def test_status_follows_the_job(client: Client, sandbox: Sandbox) -> None:
     """However often it is asked for, a status is polled at intervals while the job runs, and not after its end."""
-    token = await token_of(client, sandbox)
+    token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
     for _ in range(10):
         assert await client.jobs.status(token) == "running"
     await asyncio.sleep(600)
     for _ in range(10):
         assert await client.jobs.status(token) == "succeeded"
     assert sandbox.ledger.count("get_keyword") == 2
-
-
-@virtual
-async def test_unknown_launches_are_listed(client: Client, sandbox: Sandbox) -> None:
-    """`unknown` names launches whose answers were lost."""
-    keyword = sandbox.keyword_ids[0]
-    sandbox.faults.rules.append(Fault(match="analyze_keyword", drop="before"))
-    with pytest.raises(LaunchUnknownError):
-        await client.keywords.analyze(keyword)
-    (unknown,) = await client.jobs.unknown()
-    assert (unknown.target, unknown.attempts) == (keyword, 1)
 
 
 @virtual
@@ -114,7 +86,7 @@ def test_resume_finds_jobs_of_a_program_that_ended(tmp_path: Path) -> None:
 
     async def launch(client: Client) -> str:
         await client.keywords.analyze(sandbox.keyword_ids[1])
-        return await token_of(client, sandbox)
+        return (await client.keywords.analyze(sandbox.keyword_ids[0])).token
 
     async def resume(client: Client) -> list[str]:
         jobs = await client.jobs.resume()

@@ -12,7 +12,7 @@ from cmsapi import Client
 from cmsapi.errors import ArgumentError, ConflictError, OutcomeUnknownError, ServerError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.review import GenerationReview, OnReview
-from cmsapi.sandbox import Fault, Fixed, Sandbox
+from cmsapi.sandbox import Fault, Sandbox
 from tests.support.spec import spec
 
 pytestmark = pytest.mark.looptime
@@ -20,12 +20,6 @@ pytestmark = pytest.mark.looptime
 Options: TypeAlias = dict[str, Any]
 SHOWN = {"confirm": "applied", "cancel": "discarded"}
 """What a generation shows after a decision."""
-
-
-@pytest.fixture
-def sandbox() -> Sandbox:
-    """Return a service whose clock is wrong, and whose generations take 50 seconds."""
-    return Sandbox(durations={"generation": Fixed(50)}, clock_skew=-4000)
 
 
 @pytest.fixture
@@ -80,14 +74,17 @@ async def test_a_decision_made_twice_is_sent_once(choice: str, client: Client, s
     assert (decisions(sandbox), review.decision) == (1, choice)
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize(("first", "second"), [("confirm", "cancel"), ("cancel", "confirm")])
-async def test_another_decision_is_refused(first: str, second: str, client: Client, sandbox: Sandbox) -> None:
-    """What the service refuses changes nothing of what was decided."""
+async def test_another_decision_is_refused(
+    first: str, second: str, elsewhere: bool, client: Client, other: Client, sandbox: Sandbox
+) -> None:
+    """After a decision here or in the application the opposite one changes nothing."""
     review = await (await generate(client, sandbox))
-    await decide(review, first)
+    await decide(await other.jobs.watch("generation", sandbox.content_ids[0]) if elsewhere else review, first)
     with pytest.raises(ConflictError):
         await decide(review, second)
-    assert review.decision == first
+    assert review.decision != second
     assert await shown(client, sandbox) == SHOWN[first]
 
 
@@ -215,7 +212,7 @@ async def test_an_equal_decision_suffices(choice: str, client: Client, other: Cl
 async def test_a_decision_before_the_first_look_is_elsewhere(client: Client, other: Client, sandbox: Sandbox) -> None:
     """A job whose article was decided on by others before it was seen in review succeeds, and asks nothing."""
     job = await generate(client, sandbox, "confirm")
-    await asyncio.sleep(60)
+    await asyncio.sleep(70)
     await (await other.jobs.watch("generation", sandbox.content_ids[0])).cancel()
     review = await job
     assert (review.decision, review.generation.status) == ("elsewhere", "discarded")
@@ -230,3 +227,10 @@ async def test_refresh_sees_a_decision_elsewhere(client: Client, other: Client, 
     assert await job.refresh() == "succeeded"
     assert job.result().decision == "elsewhere"
     assert (await generate(client, sandbox)).id != job.id
+
+
+async def test_a_lost_decision_of_on_review_is_made_again(client: Client, sandbox: Sandbox) -> None:
+    """A decision of ``on_review`` that fails puts the job back into the schedule."""
+    sandbox.faults.rules.append(Fault(match="confirm_generation", times=1, drop="before"))
+    job = await generate(client, sandbox, "confirm")
+    assert (await job.wait(timeout=600)).decision == "confirm"
