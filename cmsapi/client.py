@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from urllib.parse import urlsplit
 
-from attrs import evolve
+from attrs import define, evolve
 
 from cmsapi import resources
 from cmsapi._version import __version__
@@ -26,7 +28,7 @@ from cmsapi.observe.events import Emitter, Hook
 from cmsapi.observe.log import log_to_stderr
 from cmsapi.state.store import check_state
 from cmsapi.transport.account import Account, join_account
-from cmsapi.transport.address import check_api_key, check_base_url, check_headers
+from cmsapi.transport.address import LOOPBACK, check_api_key, check_base_url, check_headers
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import query
 from cmsapi.wire.converter import dump
@@ -35,6 +37,7 @@ from cmsapi.wire.operations import OPERATIONS, OperationTable
 if TYPE_CHECKING:
     import aiohttp
 
+_PATH = re.compile(r'/(?!/)[!"$-~]*')  # percent-encoded, without a fragment, on this host
 _UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})  # specification 8, rule 3
 
 
@@ -102,13 +105,18 @@ class Client:
         trust_env: bool = False,
         allow_http: bool = False,
     ) -> None:
-        key = check_api_key(api_key)
-        address = check_base_url(base_url, allow_http=allow_http)
+        key, address = check_api_key(api_key), check_base_url(base_url, allow_http=allow_http)
         limits, timeouts = limits or RateLimits(), timeouts or Timeouts()
         log_to_stderr()
-        connect = Connect(session, proxy, ssl, trust_env).resolve(address)
-        address_of_state = check_state(state)
-        self._connection = _Connection(address, key, limits, address_of_state, transport, connect, timeouts)
+        if session is not None and (ssl or proxy or trust_env):
+            raise ConfigError("session brings its own connections: leave out ssl, proxy and trust_env")
+        if trust_env and proxy is None:
+            proxy = _proxy_of_environment(address)
+        if transport is None:
+            import cmsapi.transport.http  # noqa: F401  slow to import, so outside of the event loop where possible
+        digest = hashlib.sha256(f"{address} {key}".encode()).hexdigest()[:32]
+        connect, address_of_state = Connect(session, proxy, ssl), check_state(state)
+        self._connection = _Connection(digest, address_of_state, limits, timeouts, connect, transport)
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}
         pipeline = Pipeline(
             base_url=address,
@@ -192,10 +200,8 @@ class Client:
             APIError: The service refused it.
             TransportError: There was no answer.
         """
-        if not isinstance(path, str) or not path.startswith("/") or path.startswith("//") or not path.isascii():
-            raise ArgumentError("path", f"must begin with one slash and be percent-encoded, got {path!r}")
-        if any(c.isspace() for c in path) or "#" in path:
-            raise ArgumentError("path", f"must be percent-encoded and have no fragment, got {path!r}")
+        if not isinstance(path, str) or not _PATH.fullmatch(path):
+            raise ArgumentError("path", f"must begin with one slash, be percent-encoded, without #, got {path!r}")
         if params and "?" in path:
             raise ArgumentError("params", "must be left out if the path has a query of its own")
         if not isinstance(method, str) or not method.isalpha() or not method.isascii():
@@ -237,7 +243,7 @@ class Client:
             headers: Headers to add to those of the client.
         """
         changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
-        changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait
+        changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait  # checked
         changes["emit"] = None if hooks is None else Emitter(hooks)
         if headers is not None:
             changes["headers"] = _merged(self._pipeline.headers, check_headers(headers))
@@ -265,44 +271,44 @@ def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, s
     return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **added}
 
 
+def _proxy_of_environment(url: str) -> str | None:
+    """Return the proxy that the environment names for an address, as ``curl`` reads it."""
+    from urllib.request import getproxies, proxy_bypass  # slow to import
+
+    parts, named = urlsplit(url), getproxies()
+    other = named.get("all", "")
+    proxy = named.get(parts.scheme) or ("" if other.startswith("socks") else other)
+    if not proxy or parts.hostname in LOOPBACK or proxy_bypass(str(parts.hostname)):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+@define
 class _Connection:
     """What a client and its copies share: the account of the event loop in which they are used."""
 
-    def __init__(
-        self,
-        address: str,
-        key: str,
-        limits: RateLimits,
-        state: str,
-        transport: Transport | None,
-        connect: Connect,
-        timeouts: Timeouts,
-    ) -> None:
-        self._limits = limits
-        self._given = transport
-        self._connect = connect
-        self._timeouts = timeouts
-        self._state = state
-        digest = hashlib.sha256(f"{address} {key}".encode()).hexdigest()[:32]
-        self._key = (digest, id(transport) if transport else None)
-        self._account: Account | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
-        if transport is None:
-            import cmsapi.transport.http  # noqa: F401  slow to import, so outside of the event loop where possible
+    digest: str  # of address and key
+    state: str
+    limits: RateLimits
+    timeouts: Timeouts
+    connect: Connect
+    given: Transport | None  # the caller's, which is not closed
+    loop: asyncio.AbstractEventLoop | None = None
+    _account: Account | None = None
+    _closed: bool = False
 
     def account(self) -> Account:
         """Return the account of the running event loop; the first call of a client joins it."""
         loop = asyncio.get_running_loop()
-        if self._account is not None and self.loop is loop and not self._closed:
+        if self._account is not None and self.loop is loop:
             return self._account
         if self._closed:
             raise ClientClosedError("the client is closed; nothing was sent")
         if self.loop is not None and not self.loop.is_closed():
             raise ClientClosedError("the client belongs to another event loop, which still runs; nothing was sent")
         self.loop = loop
-        seconds = self._timeouts.request + MARGIN
-        self._account = join_account(self._key, self._connect, self._limits, self._state, seconds, self._make_transport)
+        key, seconds = (self.digest, id(self.given) if self.given else None), self.timeouts.request + MARGIN
+        self._account = join_account(key, self.connect, self.limits, self.state, seconds, self._make_transport)
         return self._account
 
     @property
@@ -313,11 +319,11 @@ class _Connection:
     async def aclose(self) -> None:
         account, self._account, self._closed = self._account, None, True
         if account is not None and self.loop is asyncio.get_running_loop():
-            await account.leave(close=self._given is None)
+            await account.leave(close=self.given is None)
 
     def _make_transport(self) -> Transport:
-        if self._given is not None:
-            return self._given
+        if self.given is not None:
+            return self.given
         from cmsapi.transport.http import AiohttpTransport
 
-        return AiohttpTransport(self._connect, self._timeouts.connect)
+        return AiohttpTransport(self.connect, self.timeouts.connect)

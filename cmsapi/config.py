@@ -6,9 +6,8 @@ import ssl as ssl_module
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
-from attrs import Attribute, evolve, field, frozen
+from attrs import Attribute, field, frozen
 from attrs.validators import optional
 
 from cmsapi.errors import ConfigError
@@ -163,31 +162,14 @@ class Connect:
         session: A session of the caller, which stays the caller's to close; None for one of cmsapi's own.
         proxy: URL of a proxy.
         ssl: TLS context, for private authorities or client certificates.
-        trust_env: Take proxies from the environment.
     """
 
     session: aiohttp.ClientSession | None = field(default=None, eq=id)
     proxy: str | None = field(default=None, repr=False)
     ssl: ssl_module.SSLContext | None = field(default=None, eq=id)
-    trust_env: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.ssl is not None and not isinstance(self.ssl, ssl_module.SSLContext):
             raise ConfigError("ssl must be an ssl.SSLContext; verification cannot be switched off by a flag")
         if self.proxy is not None and not str(self.proxy).startswith(("http://", "https://")):
             raise ConfigError("proxy must be a URL such as http://proxy.example.com:3128; SOCKS is not supported")
-        if self.session is not None and (self.ssl or self.proxy or self.trust_env):
-            raise ConfigError("session brings its own connections: leave out ssl, proxy and trust_env")
-
-    def resolve(self, url: str) -> Connect:
-        """Return the same with the proxy that the environment names for an address, as ``curl`` reads it, if it may."""
-        if self.proxy or not self.trust_env:
-            return evolve(self, trust_env=False)
-        from urllib.request import getproxies, proxy_bypass  # slow to import
-
-        parts, named = urlsplit(url), getproxies()
-        other = named.get("all", "")
-        proxy = named.get(parts.scheme) or ("" if other.startswith("socks") else other)
-        if not proxy or parts.hostname in ("localhost", "127.0.0.1", "::1") or proxy_bypass(str(parts.hostname)):
-            return evolve(self, trust_env=False)
-        return evolve(self, proxy=proxy if "://" in proxy else f"http://{proxy}", trust_env=False)

@@ -15,14 +15,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, TypeAlias
 
-from cmsapi.errors import (
-    ArgumentError,
-    CMSError,
-    ConflictError,
-    EditConflictError,
-    OutcomeUnknownError,
-    ServerError,
-)
+from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError, ServerError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.review import GenerationReview, OnReview
@@ -132,12 +125,8 @@ class Contents(Resource):
             content_status_id=content_status_id,
             due_date=due_date,
         )
-        return await self._pipeline.call(
-            "create_content",
-            Content,
-            workspace_id,
-            json={name: value for name, value in fields.items() if value is not None},
-        )
+        body = {name: value for name, value in fields.items() if value is not None}
+        return await self._pipeline.call("create_content", Content, workspace_id, json=body)
 
     async def update(
         self,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from cmsapi.errors import ConfigError
 
 _OWN_HEADERS = frozenset({"authorization", "content-type", "content-length", "host", "transfer-encoding"})
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -51,7 +51,7 @@ def check_base_url(value: str | None, *, allow_http: bool) -> str:
     if path.endswith("/v1"):
         raise ConfigError("base_url ends before /v1: every path of the service already begins with it")
     allow_http = allow_http or os.environ.get("CMSAPI_ALLOW_HTTP", "").lower() in _TRUE
-    if parts.scheme == "http" and host not in _LOOPBACK and not allow_http:
+    if parts.scheme == "http" and host not in LOOPBACK and not allow_http:
         raise ConfigError("base_url would send the key unencrypted; use https, or pass Client(allow_http=True)")
     return f"{parts.scheme}://{parts.netloc}{path}"
 

@@ -61,11 +61,6 @@ def test_a_listed_word_is_a_member() -> None:
     assert from_dict(CreditUsage, {"type": "ai_writing"}).type is CreditType.AI_WRITING
 
 
-def test_words_that_are_not_listed_are_kept() -> None:
-    """A new type of credits is a text that compares like any other."""
-    assert from_dict(CreditUsage, {"type": "images"}).type == "images"
-
-
 def test_a_report_keeps_engines_without_an_attribute() -> None:
     """A report has ChatGPT's part as a model and those of other engines as they came."""
     report = from_dict(PromptReport, {"chatgpt": {"score": 1, "brands": [{"name": "Hoka"}]}, "other": {"score": 0.2}})

@@ -112,6 +112,7 @@ async def test_usages_are_listed_by_type_and_text(client: Client, sandbox: Sandb
         ({"type": "images"}, "type"),
         ({"type": "analysis", "limit": 0}, "limit"),
         ({"type": "analysis", "limit": 101}, "limit"),
+        ({"type": "analysis", "limit": True}, "limit"),
         ({"type": "analysis", "page": 0}, "page"),
     ],
 )

@@ -31,15 +31,6 @@ async def test_identifiers_are_percent_encoded(value: str, sent: str) -> None:
     assert service.requests[0].url.endswith(f"/v1/keywords/{sent}")
 
 
-@pytest.mark.parametrize("settings", [{"page": 0}, {"limit": 0}, {"limit": 101}, {"limit": True}])
-async def test_a_page_out_of_bounds_is_refused(settings: dict[str, int]) -> None:
-    """Numbers of pages and items are checked where they are passed."""
-    async with Scripted(Response(200)).client() as client:
-        with pytest.raises(ArgumentError) as caught:
-            client.keywords.list("p", **settings)
-    assert caught.value.parameter in settings
-
-
 @pytest.mark.parametrize("path", ["v1/me", "//host/v1/me", "/v1/a b", "/v1/me#x", "/v1/\u00e9"])
 async def test_a_free_path_is_checked(path: str) -> None:
     """A path that is not percent-encoded, or leads to another host, is refused."""

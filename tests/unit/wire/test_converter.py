@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import freezegun
@@ -79,20 +78,6 @@ def test_any_object_is_a_model_or_a_decode_error(data: dict[str, Any]) -> None:
     except DecodeError:
         return
     assert model.id == data["id"]
-
-
-@given(
-    st.text(),
-    st.none() | st.integers(),
-    st.none() | st.datetimes(timezones=st.just(UTC)),
-    st.dictionaries(st.text(max_size=5).map("x-".__add__), JSON.filter(lambda value: value == value), max_size=3),
-)
-def test_a_model_survives_the_way_there_and_back(
-    title: str, version: int | None, created: datetime | None, extra: dict[str, Any]
-) -> None:
-    """A model that is written and read is the same, unknown keys included."""
-    model = Content(id="c", title=title, version=version, created_at=created, extra=extra)
-    assert from_dict(Content, to_dict(model)) == model
 
 
 def test_unknown_keys_are_kept() -> None:
