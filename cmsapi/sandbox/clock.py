@@ -26,7 +26,6 @@ class Clock:
         self._shift = 0.0
         self._zero: float | None = None
         self._last = 0.0
-        self._date = (-1, "")
 
     def now(self) -> float:
         """Return the loop's time; outside a loop the time of the last call."""
@@ -52,10 +51,7 @@ class Clock:
 
     def date(self) -> str:
         """Return the value of the ``Date`` header."""
-        second = int(self.start + self.elapsed(self._last))
-        if second != self._date[0]:
-            self._date = (second, formatdate(second, usegmt=True))
-        return self._date[1]
+        return formatdate(int(self.start + self.elapsed(self._last)), usegmt=True)
 
 
 def iso(seconds: float) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice, product
 from typing import Any
 
-from attrs import frozen
-
 from cmsapi.sandbox import drafts
 from cmsapi.sandbox.clock import iso
-from cmsapi.sandbox.store import Record, Store
+from cmsapi.sandbox.store import NEVER_ANALYZED, Record, Store
 
 AGE = 30 * 86_400.0  # seconds from the first record to the present
 KEYWORDS_PER_PAGE = 10  # keywords on each page without a content
@@ -25,55 +23,40 @@ KINDS = ["best", "cheap", "light", "waterproof", "vegan", "wide", "road", "trail
 GOODS = ["running shoes", "backpacks", "headlamps", "rain jackets", "tents", "socks", "stoves", "maps", "poles", "hats"]
 
 
-@frozen
-class InitialData:
-    """What tests need to know of the initial data.
-
-    Attributes:
-        workspace: Identifier of the workspace that both users see.
-        private_workspace: Identifier of the workspace that only the administrator sees.
-        admin: User of the administrator's key.
-        member: User of the member's key.
-        identifiers: Identifiers in the first workspace by table, in order of creation.
-    """
-
-    workspace: str
-    private_workspace: str
-    admin: Record
-    member: Record
-    identifiers: Mapping[str, tuple[str, ...]]
-
-
-def populate(store: Store, keywords: int | Sequence[str], contents: int) -> InitialData:
+def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapping[str, tuple[str, ...]]:
     """Insert the initial data into an empty store.
 
     Args:
         store: The store.
         keywords: Number of keywords that were never analyzed, or their texts.
         contents: Number of contents, each on a page of its own with an analyzed keyword.
+
+    Returns:
+        Identifiers by table in order of creation, without what the second workspace contains. The first user is the
+        administrator, the second the member.
     """
     phrases = _phrases()
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]
     workspace = _workspace(store, organization, "Northwind shop", "https://www.northwind.example")
     private = _workspace(store, organization, "Northwind labs", "https://labs.northwind.example")
-    admin, member, *_ = (_user(store, organization, workspace, person) for person in PEOPLE)
+    admin, *_ = [_user(store, organization, workspace, person) for person in PEOPLE]
     admin["workspaceIds"].add(private)
     _furnish(store, workspace)
     for number in range(max(1, contents)):
         keyword = _analyzed_keyword(store, workspace, next(phrases))
         text = f"Where to buy {keyword['keyword']}?"
-        _add(store, "prompts", workspaceId=workspace, keywordId=keyword["id"], prompt=text, **_unanalyzed())
+        _add(store, "prompts", workspaceId=workspace, keywordId=keyword["id"], prompt=text, **NEVER_ANALYZED)
         if number < contents:
             _content(store, keyword, number)
     texts = list(islice(phrases, keywords)) if isinstance(keywords, int) else keywords
     for first in range(0, len(texts), KEYWORDS_PER_PAGE):
         page = _page(store, workspace, texts[first])
         for text in texts[first : first + KEYWORDS_PER_PAGE]:
-            _add(store, "keywords", **_keyword(store, page, text), **_unanalyzed())
+            _keyword(store, page, text)
     identifiers = {table: tuple(records) for table, records in store.tables.items()}
     _furnish(store, private)
     _content(store, _analyzed_keyword(store, private, "private plans"), 1)
-    return InitialData(workspace, private, admin, member, identifiers)
+    return identifiers
 
 
 def _add(store: Store, table: str, **fields: Any) -> Record:
@@ -134,15 +117,11 @@ def _page(store: Store, workspace: str, text: str) -> Record:
 
 def _keyword(store: Store, page: Record, text: str) -> Record:
     place = {"countryCode": "GB", "languageCode": "en", "workspaceId": page["workspaceId"], "pageId": page["id"]}
-    return {**place, "keyword": text, "searchVolume": store.searches()}
-
-
-def _unanalyzed() -> Record:
-    return {"analysisStatus": None, "lastAnalyzedAt": None}
+    return _add(store, "keywords", keyword=text, searchVolume=store.search_volume(), **place, **NEVER_ANALYZED)
 
 
 def _analyzed_keyword(store: Store, workspace: str, text: str) -> Record:
-    keyword = _add(store, "keywords", **_keyword(store, _page(store, workspace, text), text))
+    keyword = _keyword(store, _page(store, workspace, text), text)
     keyword.update(analysisStatus="success", lastAnalyzedAt=keyword["createdAt"])
     return keyword
 

@@ -80,7 +80,6 @@ class Routes:
 
     def __init__(self, description: bytes) -> None:
         self.description = description
-        self.operations: dict[str, Operation] = {}
         self._tree: dict[str | None, Any] = {}  # by segment; "{}" takes any, None leads to the methods
         document = json.loads(description)
         for path, methods in document["paths"].items():
@@ -88,7 +87,6 @@ class Routes:
             for segment in path.split("/"):
                 node = node.setdefault("{}" if segment.startswith("{") else segment, {})
             node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
-            self.operations |= {operation.name: operation for operation in node[None].values()}
 
     def match(self, method: str, path: str) -> Match:
         """Return the operation of a method and an encoded path."""

@@ -117,27 +117,27 @@ class Sandbox:
         self._clock = Clock(epoch, clock_skew)
         self._store = Store(seed, self._clock, choices or Choices())
         self._jobs = Jobs(seed, self._store, Credits(self._store, credits), self.ledger, durations)
-        data = populate(self._store, keywords, contents)
+        ids = populate(self._store, keywords, contents)
         rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
         self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
         self.member_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
-        keys = {self.api_key: data.admin, self.member_key: data.member}
+        admin, member, *_ = (self._store.tables["users"][user] for user in ids["users"])
+        keys = {self.api_key: admin, self.member_key: member}
         self._service = Service(seed, self._store, self._jobs, limits or Limits(), self.faults, self.ledger, keys)
         self.transport: Transport = Transport(self._service)
         self.base_url: str = IN_PROCESS_URL
-        self.workspace_id: str = data.workspace
-        self.private_workspace_id: str = data.private_workspace
-        self.user_ids: tuple[str, ...] = data.identifiers["users"]
-        self.page_ids: tuple[str, ...] = data.identifiers["pages"]
-        self.content_ids: tuple[str, ...] = data.identifiers["contents"]
-        self.prompt_ids: tuple[str, ...] = data.identifiers["prompts"]
-        self.folder_ids: tuple[str, ...] = data.identifiers["folders"]
-        self.content_status_ids: tuple[str, ...] = data.identifiers["statuses"]
-        self.brand_voice_ids: tuple[str, ...] = data.identifiers["voices"]
-        self.knowledge_document_ids: tuple[str, ...] = data.identifiers["knowledge"]
+        self.workspace_id, self.private_workspace_id = ids["workspaces"]
+        self.user_ids: tuple[str, ...] = ids["users"]
+        self.page_ids: tuple[str, ...] = ids["pages"]
+        self.content_ids: tuple[str, ...] = ids["contents"]
+        self.prompt_ids: tuple[str, ...] = ids["prompts"]
+        self.folder_ids: tuple[str, ...] = ids["folders"]
+        self.content_status_ids: tuple[str, ...] = ids["statuses"]
+        self.brand_voice_ids: tuple[str, ...] = ids["voices"]
+        self.knowledge_document_ids: tuple[str, ...] = ids["knowledge"]
         analyzed = max(1, contents)
-        self.analyzed_keyword_ids: tuple[str, ...] = data.identifiers["keywords"][:analyzed]
-        self.keyword_ids: tuple[str, ...] = data.identifiers["keywords"][analyzed:]
+        self.analyzed_keyword_ids: tuple[str, ...] = ids["keywords"][:analyzed]
+        self.keyword_ids: tuple[str, ...] = ids["keywords"][analyzed:]
 
     def __repr__(self) -> str:
         return f"<Sandbox at {self.base_url}>"

@@ -37,6 +37,9 @@ PREFIXES: Mapping[str, str] = {
     "usages": "cus",
 }
 
+# Fields of a keyword or prompt until its first analysis.
+NEVER_ANALYZED: Mapping[str, None] = {"analysisStatus": None, "lastAnalyzedAt": None}
+
 
 def _choice(*values: Any) -> Any:
     return field(default=values[0], validator=in_(values))
@@ -95,6 +98,6 @@ class Store:
         wanted = fields.items()
         return (record for record in reversed(self.tables[table].values()) if wanted <= record.items())
 
-    def searches(self) -> int:
+    def search_volume(self) -> int:
         """Return a made-up monthly search volume."""
         return self.rng.randrange(MOST_SEARCHES)

@@ -23,10 +23,10 @@ def start_content_idea_search(call: Call) -> Document:
         if outcome.word != "success":
             return
         count = store.rng.randint(FEWEST_IDEAS, MOST_IDEAS) if outcome.ideas is None else outcome.ideas
-        search.update(nbContentIdeas=count, searchVolume=store.searches())
+        search.update(nbContentIdeas=count, searchVolume=store.search_volume())
         for number in range(count):
             text = f"{keyword} {ANGLES[number % len(ANGLES)]} {number + 1}"
-            idea = {"id": store.new_id("cid"), "keyword": text, "searchVolume": store.searches()}
+            idea = {"id": store.new_id("cid"), "keyword": text, "searchVolume": store.search_volume()}
             search["ideas"].append({**idea, "createdAt": store.clock.stamp(at)})
 
     call.jobs.check("search")

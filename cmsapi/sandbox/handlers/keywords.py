@@ -8,7 +8,7 @@ from cmsapi.sandbox.documents import Document
 from cmsapi.sandbox.drafts import count_words, sanitize, score
 from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.refusal import Refusal
-from cmsapi.sandbox.store import Record
+from cmsapi.sandbox.store import NEVER_ANALYZED, Record
 
 PREVIEW = 120  # characters of a text that a report shows
 
@@ -22,11 +22,10 @@ def add_keyword(call: Call) -> Document:
         workspaceId=workspace["id"],
         pageId=page["id"],
         keyword=call.body["keyword"],
-        analysisStatus=None,
-        lastAnalyzedAt=None,
-        searchVolume=call.store.searches(),
+        searchVolume=call.store.search_volume(),
         countryCode=workspace["countryCode"],
         languageCode=workspace["languageCode"],
+        **NEVER_ANALYZED,
     )
     return documents.keyword(call.store, keyword)
 
@@ -46,14 +45,8 @@ def score_keyword(call: Call) -> Document:
 def add_prompt(call: Call) -> Document:
     """Track a prompt for a keyword."""
     keyword = call.record
-    prompt = call.store.add(
-        "prompts",
-        workspaceId=keyword["workspaceId"],
-        keywordId=keyword["id"],
-        prompt=call.body["prompt"],
-        analysisStatus=None,
-        lastAnalyzedAt=None,
-    )
+    place = {"workspaceId": keyword["workspaceId"], "keywordId": keyword["id"]}
+    prompt = call.store.add("prompts", prompt=call.body["prompt"], **place, **NEVER_ANALYZED)
     return documents.prompt(call.store, prompt)
 
 
