@@ -31,23 +31,14 @@ TABLES: Mapping[str, str] = {
 
 @frozen
 class Call:
-    """A checked request.
-
-    Attributes:
-        store: Records of the service.
-        jobs: Jobs of the service.
-        user: Record of the key's user.
-        path: Path parameters: one, or none.
-        query: Query parameters, with the defaults of those that are missing.
-        body: Parsed body; an empty object if the request has none.
-    """
+    """A checked request."""
 
     store: Store
     jobs: Jobs
-    user: Record
-    path: Mapping[str, str]
-    query: Mapping[str, Any]
-    body: Mapping[str, Any]
+    user: Record  # of the key
+    path: Mapping[str, str]  # one parameter, or none
+    query: Mapping[str, Any]  # with the defaults of missing parameters
+    body: Mapping[str, Any]  # empty if the request has none
 
     @property
     def record(self) -> Record:

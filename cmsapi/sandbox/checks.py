@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -21,27 +19,13 @@ from cmsapi.sandbox.routes import Operation, Parameter
 
 JSON_TYPE = re.compile(r"application/(\S+\+)?json")
 INTEGER = re.compile(r"-?[0-9]{1,18}")
-PROBLEMS: Mapping[str, str] = {
-    "required": "is required",
-    "additionalProperties": "is not allowed",
-    "type": "has the wrong type",
-    "minLength": "is too short",
-    "maxLength": "is too long",
-    "enum": "is not one of the known values",
-    "pattern": "has the wrong form",
-}
 
 
 def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
     """Return the query parameters of an operation with their defaults; others are ignored.
 
-    Args:
-        operation: The operation.
-        text: Query of the address.
-        malformed: Status of a value that does not fit.
-
     Raises:
-        Refusal: A required parameter is missing, or a value does not fit.
+        Refusal: 400: a required parameter is missing; `malformed`: a value does not fit.
     """
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
@@ -77,13 +61,13 @@ def read_body(operation: Operation, media_type: str, body: bytes) -> Any:
         value = json.loads(body, parse_constant=_refuse_constant)
         if operation.body is None:
             return {}
-        validator = _validator(operation)
+        validator = Draft202012Validator(operation.body)
         if validator.is_valid(value):
             return value
         error = best_match(validator.iter_errors(value))
     except (ValueError, RecursionError):
         raise Refusal(400, "The body is not valid JSON.") from None
-    raise Refusal(422, f"'{_field(error)}' {PROBLEMS.get(error.validator, 'is not valid')}.")
+    raise Refusal(422, f"'{_field(error)}' is not valid ({error.validator}).")
 
 
 def _value(parameter: Parameter, texts: list[str], malformed: int) -> Any:
@@ -93,14 +77,9 @@ def _value(parameter: Parameter, texts: list[str], malformed: int) -> Any:
         value = texts[0] if len(texts) == 1 else None
     if kind == "integer" and value is not None:
         value = int(value) if INTEGER.fullmatch(value) else None
-    if not _validator(parameter).is_valid(value):
+    if not Draft202012Validator(parameter.schema).is_valid(value):
         raise Refusal(malformed, f"'{parameter.name}' is not valid.")
     return value
-
-
-@cache
-def _validator(of: Operation | Parameter) -> Draft202012Validator:
-    return Draft202012Validator((of.body or {}) if isinstance(of, Operation) else of.schema)
 
 
 def _refuse_constant(name: str) -> None:

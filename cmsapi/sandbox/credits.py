@@ -29,12 +29,7 @@ PAID_FROM: Mapping[str, str] = {
 
 
 class Credits:
-    """The credits of the organization.
-
-    Args:
-        store: Where usage entries go.
-        balances: Balances at the start; missing ones have their defaults.
-    """
+    """The credits of the organization. Balances that are missing at the start have their defaults."""
 
     def __init__(self, store: Store, balances: Mapping[str, int] | None) -> None:
         unknown = set(balances or ()) - set(DEFAULT_BALANCES)
@@ -55,13 +50,7 @@ class Credits:
             raise Refusal(409, f"No {balance} credit is left.")
 
     def launched(self, launch: AcceptedLaunch, usage: Record, at: float) -> None:
-        """Charge a launch, unless jobs are charged at completion.
-
-        Args:
-            launch: The launch.
-            usage: What the usage entry says of its workspace, user and keyword.
-            at: Time of the launch.
-        """
+        """Charge a launch, unless jobs are charged at completion; `usage` names its workspace, user and keyword."""
         if self._charged != "completion":
             self._charge(launch, 1, usage, at)
 

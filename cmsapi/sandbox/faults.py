@@ -16,16 +16,11 @@ from cmsapi.sandbox.refusal import Refusal
 GATEWAY_PAGE = b"<html><head><title>Error</title></head><body><h1>The page cannot be shown</h1></body></html>"
 
 
+@define(eq=False)
 class Dropped(Exception):  # noqa: N818 - it is what the network does
-    """Raised instead of an answer.
+    """Raised instead of an answer."""
 
-    Args:
-        sent: False if the connection was refused, so that nothing of the request can have arrived.
-    """
-
-    def __init__(self, *, sent: bool) -> None:
-        super().__init__(sent)
-        self.sent = sent
+    sent: bool  # False if the connection was refused, so that nothing of the request can have arrived
 
 
 @frozen(kw_only=True, eq=False)

@@ -26,19 +26,12 @@ QUEUED_PART = 0.1  # part of an analysis's duration before its word is pending
 
 @frozen
 class Kind:
-    """What jobs of a kind have in common.
+    """What jobs of a kind have in common."""
 
-    Attributes:
-        field: Field of the record that shows the status.
-        words: Status at the launch, and after `QUEUED_PART` of the duration.
-        success: Status after a success.
-        duration: Duration unless the sandbox is given another; the real ones are unknown.
-    """
-
-    field: str
-    words: tuple[str, ...]
-    success: str
-    duration: Distribution
+    field: str  # of the record, which shows the status
+    words: tuple[str, ...]  # at the launch, and after `QUEUED_PART` of the duration
+    success: str  # the word after a success
+    duration: Distribution  # unless the sandbox is given another; the real ones are unknown
 
 
 KINDS: Mapping[str, Kind] = {
@@ -52,20 +45,11 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """How a job ends.
-
-    Attributes:
-        word: ``success``, ``failed``, or another word that is shown as it is; None shows null.
-        duration: Seconds that the job takes; None draws them.
-        ideas: Number of ideas that a search finds; None draws it.
-    """
+    """How a job ends: in a status word, None for null; after seconds, and with a number of ideas, which None draws."""
 
     word: str | None = "success"
     duration: float | None = None
     ideas: int | None = None
-
-
-SUCCESS = Outcome()
 
 
 Finished: TypeAlias = Callable[[Record, float, Outcome], None]
@@ -73,31 +57,16 @@ Finished: TypeAlias = Callable[[Record, float, Outcome], None]
 
 @frozen(eq=False)
 class Job:
-    """A running job.
+    """A running job."""
 
-    Attributes:
-        record: Record that shows its status.
-        launch: Its entry in the ledger.
-        usage: Workspace, user and keyword of its credit usages.
-        finished: Called with the record, the time of the end and the outcome after the status has moved.
-    """
-
-    record: Record
+    record: Record  # shows its status
     launch: AcceptedLaunch
-    usage: Record
-    finished: Finished | None
+    usage: Record  # workspace, user and keyword of its credit usages
+    finished: Finished | None  # called with the record, the time of the end and the outcome, after the status has moved
 
 
 class Jobs:
-    """All jobs of a service.
-
-    Args:
-        seed: Seed of the durations.
-        store: Records of the service.
-        credits: What pays for jobs.
-        ledger: Ledger of launches.
-        durations: Distribution of all kinds, or by kind; a number is a fixed duration in seconds.
-    """
+    """All jobs of a service, which may be given the durations of all kinds, or of each; a number is in seconds."""
 
     def __init__(
         self,
@@ -110,11 +79,11 @@ class Jobs:
         given: Mapping[str, Distribution | float] = {}
         if durations is not None:
             given = durations if isinstance(durations, Mapping) else dict.fromkeys(KINDS, durations)
-        unknown = set(given) - set(KINDS)
-        if unknown:
+        if unknown := set(given) - set(KINDS):
             raise ValueError(f"durations: unknown kind {min(unknown)!r}; known are {', '.join(KINDS)}")
-        self._durations = {name: kind.duration for name, kind in KINDS.items()}
-        for name, duration in given.items():
+        self._durations: dict[str, Distribution] = {}
+        for name, kind in KINDS.items():
+            duration = given.get(name, kind.duration)
             self._durations[name] = Fixed(duration) if isinstance(duration, int | float) else duration
         self.credits = credits
         self._store = store
@@ -122,7 +91,7 @@ class Jobs:
         self._rngs = {name: Random(f"{seed} {name}") for name in KINDS}  # noqa: S311 - made-up durations
         self._accepted: Counter[tuple[str, str]] = Counter()
         self._running: dict[str, Job] = {}
-        self._moves: list[tuple[float, int, Job, str | None]] = []  # None for the end
+        self._moves: list[tuple[float, int, Job, str | None]] = []  # to a word at a time, None for the end
         self._number = 0
         self.outcomes: dict[str, Outcome] = {}
 
@@ -144,7 +113,7 @@ class Jobs:
         Args:
             kind: Name of the kind.
             record: Record that shows the status.
-            user: Identifier of the user.
+            user: Identifier of the user who pays.
             target: What the ledger names.
             keyword: Text that the credit usage names.
             finished: What else happens at the end.
@@ -160,9 +129,10 @@ class Jobs:
             duration = self._durations[kind].draw(self._rngs[kind])
         record[field] = words[0]
         self._running[record["id"]] = job
-        for word in words[1:]:
-            self._push(now + duration * QUEUED_PART, job, word)
-        self._push(now + duration, job, None)
+        later = [(now + duration * QUEUED_PART, word) for word in words[1:]]
+        for at, word in [*later, (now + duration, None)]:
+            self._number += 1
+            heapq.heappush(self._moves, (at, self._number, job, word))
 
     def advance(self, now: float) -> None:
         """Move all jobs up to a time."""
@@ -175,20 +145,17 @@ class Jobs:
             else:
                 job.record[KINDS[job.launch.kind].field] = word
 
-    def finish(self, target: str | None, now: float) -> int:
+    def finish(self, target: str | None) -> int:
         """End the running jobs of a target, or all, now; return their number."""
+        now = self._store.clock.now()
         self.advance(now)
         jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]
         for job in jobs:
             self._end(job, now)
         return len(jobs)
 
-    def _push(self, at: float, job: Job, word: str | None) -> None:
-        self._number += 1
-        heapq.heappush(self._moves, (at, self._number, job, word))
-
     def _outcome(self, launch: AcceptedLaunch) -> Outcome:
-        return self.outcomes.get(launch.job_id) or self.outcomes.get(launch.target) or SUCCESS
+        return self.outcomes.get(launch.job_id) or self.outcomes.get(launch.target) or Outcome()
 
     def _end(self, job: Job, at: float) -> None:
         del self._running[job.launch.job_id]

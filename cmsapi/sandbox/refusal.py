@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import define, field
+
 CODES: Mapping[int, str] = {
     400: "bad_request",
     401: "unauthorized",
@@ -20,6 +22,7 @@ CODES: Mapping[int, str] = {
 }
 
 
+@define(eq=False)
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the sandbox
     """Raised by a handler or a check to answer with an error.
 
@@ -29,11 +32,9 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the s
         headers: Further headers of the answer.
     """
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, message)
-        self.status = status
-        self.message = message
-        self.headers: Mapping[str, str] = headers or {}
+    status: int
+    message: str
+    headers: Mapping[str, str] = field(factory=dict)
 
     @property
     def document(self) -> dict[str, dict[str, str]]:

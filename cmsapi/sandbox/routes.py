@@ -16,13 +16,7 @@ Schema: TypeAlias = dict[str, Any]
 
 @frozen(eq=False)
 class Parameter:
-    """A query parameter.
-
-    Attributes:
-        name: Name in the query.
-        schema: Schema of its value, without references.
-        required: True if requests without it are refused.
-    """
+    """A query parameter."""
 
     name: str
     schema: Schema
@@ -31,52 +25,30 @@ class Parameter:
 
 @frozen(eq=False)
 class Operation:
-    """An operation of the service.
-
-    Attributes:
-        name: Its ``operationId``.
-        status: Status of its success.
-        public: True if it needs no key and is not limited (specification 8, rule 3).
-        path_names: Names of the path parameters in order.
-        query: Query parameters.
-        reads_body: True if the body and its media type are looked at.
-        body: Schema of the body, without references; None if any is ignored.
-        body_required: True if a request without a body is refused.
-    """
+    """An operation of the service. Schemas have no references."""
 
     name: str
-    status: int
-    public: bool
+    status: int  # of its success
+    public: bool  # needs no key and is not limited (specification 8, rule 3)
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
-    reads_body: bool
-    body: Schema | None
+    reads_body: bool  # looks at the body and its media type
+    body: Schema | None  # None ignores what the body says
     body_required: bool
 
 
 @frozen
 class Match:
-    """What a path and a method select.
-
-    Attributes:
-        operation: The operation, or None.
-        path: Path parameters of the operation.
-        allowed: Methods of the path; none if the path is unknown.
-        public: True if the path needs no key and is not limited.
-    """
+    """What a path and a method select."""
 
     operation: Operation | None
-    path: Mapping[str, str] = field(factory=dict)
-    allowed: tuple[str, ...] = ()
-    public: bool = False
+    path: Mapping[str, str] = field(factory=dict)  # parameters
+    allowed: tuple[str, ...] = ()  # methods of the path, if the method is another
+    public: bool = False  # the path needs no key and is not limited
 
 
 class Routes:
-    """Operations by path and method.
-
-    Args:
-        description: The text of an OpenAPI document.
-    """
+    """The operations of an OpenAPI document by path and method."""
 
     def __init__(self, description: bytes) -> None:
         self.description = description

@@ -115,18 +115,20 @@ class Sandbox:
         rules = [faults] if isinstance(faults, Fault) else faults or ()
         self.faults: Faults = rules if isinstance(rules, Faults) else Faults(list(rules))
         self._clock = Clock(epoch, clock_skew)
-        self._store = Store(seed, self._clock, choices or Choices())
-        self._jobs = Jobs(seed, self._store, Credits(self._store, credits), self.ledger, durations)
-        ids = populate(self._store, keywords, contents)
+        store = Store(seed, self._clock, choices or Choices())
+        self._jobs = Jobs(seed, store, Credits(store, credits), self.ledger, durations)
+        ids = populate(store, keywords, contents)
         rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
+        faults_rng = Random(f"{seed} faults")  # noqa: S311 - made-up faults
         self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
         self.member_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
-        admin, member, *_ = (self._store.tables["users"][user] for user in ids["users"])
+        admin, member, *_ = (store.tables["users"][user] for user in ids["users"])
         keys = {self.api_key: admin, self.member_key: member}
-        self._service = Service(seed, self._store, self._jobs, limits or Limits(), self.faults, self.ledger, keys)
+        self._service = Service(store, self._jobs, limits or Limits(), self.faults, self.ledger, keys, faults_rng)
         self.transport: Transport = Transport(self._service)
         self.base_url: str = IN_PROCESS_URL
-        self.workspace_id, self.private_workspace_id = ids["workspaces"]
+        self.workspace_id: str = ids["workspaces"][0]
+        self.private_workspace_id: str = ids["workspaces"][1]
         self.user_ids: tuple[str, ...] = ids["users"]
         self.page_ids: tuple[str, ...] = ids["pages"]
         self.content_ids: tuple[str, ...] = ids["contents"]
@@ -175,7 +177,7 @@ class Sandbox:
         Returns:
             Number of jobs that ended.
         """
-        return self._jobs.finish(target, self._clock.now())
+        return self._jobs.finish(target)
 
     @asynccontextmanager
     async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:

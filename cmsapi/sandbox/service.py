@@ -14,6 +14,8 @@ from math import ceil
 from random import Random
 from typing import Any
 
+from attrs import define, field
+
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.checks import read_body, read_query
@@ -28,43 +30,23 @@ from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})
 UNCOUNTED = frozenset({401, 429})  # statuses of answers that count in no window
-NO_HEADERS: Mapping[str, str] = {}
 JSON = {"content-type": "application/json"}
 DOCS = b'<!doctype html><title>API v1</title><p>Described in <a href="/openapi.json">openapi.json</a>.</p>'
 
 
+@define(eq=False, repr=False)
 class Service:
-    """The whole service without a socket.
+    """The whole service without a socket."""
 
-    Args:
-        seed: Seed of faults and latency.
-        store: Its records.
-        jobs: Its jobs.
-        limits: Limits of each key.
-        faults: Faults between client and service.
-        ledger: What happened.
-        keys: Users by API key.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        store: Store,
-        jobs: Jobs,
-        limits: Limits,
-        faults: Faults,
-        ledger: Ledger,
-        keys: Mapping[str, Record],
-    ) -> None:
-        self.store = store
-        self.jobs = jobs
-        self.faults = faults
-        self.ledger = ledger
-        self._limits = limits
-        self._keys = keys
-        self._windows: dict[str, KeyWindows] = {}
-        self._rng = Random(f"{seed} faults")  # noqa: S311 - made-up faults
-        self._number = 0
+    store: Store
+    jobs: Jobs
+    limits: Limits
+    faults: Faults
+    ledger: Ledger
+    keys: Mapping[str, Record]  # users by API key
+    rng: Random  # draws faults and latency
+    _windows: dict[str, KeyWindows] = field(factory=dict, init=False)  # by user
+    _number: int = field(default=0, init=False)
 
     async def handle(self, request: Request) -> Response:
         """Answer a request.
@@ -72,10 +54,10 @@ class Service:
         Raises:
             Dropped: A fault closes or refuses the connection.
         """
-        if early := self.faults.delay(self._rng):
+        if early := self.faults.delay(self.rng):
             await asyncio.sleep(early)
         fault, answer = self._arrive(request)
-        if late := fault.slow + self.faults.delay(self._rng):
+        if late := fault.slow + self.faults.delay(self.rng):
             await asyncio.sleep(late)
         if answer is None:
             raise Dropped(sent=not fault.refuse)
@@ -87,7 +69,7 @@ class Service:
         path, _, query = _target(request.url).partition("?")
         route = routes().match(request.method, path)
         name = route.operation.name if route.operation else ""
-        fault = self.faults.pick(name, self.store.clock.elapsed(now), self._rng)
+        fault = self.faults.pick(name, self.store.clock.elapsed(now), self.rng)
         user = self._user(_header(request, "authorization"))
         answer = None if fault.replaces_service else self._answer(request, route, query, user, now, fault)
         answer = fault.spoil(answer)
@@ -102,10 +84,10 @@ class Service:
     ) -> Response:
         failure = fault.refusal
         if route.public:
-            return self._public(request.method, route) if failure is None else self._response(failure)
+            return self._public(request.method, route) if failure is None else self._response(failure, {})
         if user is None:
-            return self._response(Refusal(401, "The API key is missing, malformed, invalid or revoked."))
-        windows = self._windows.get(user["id"]) or self._windows.setdefault(user["id"], KeyWindows(self._limits, now))
+            return self._response(Refusal(401, "The API key is missing, malformed, invalid or revoked."), {})
+        windows = self._windows.get(user["id"]) or self._windows.setdefault(user["id"], KeyWindows(self.limits, now))
         is_counted = failure is None or failure.status not in UNCOUNTED
         wait = windows.arrive(now) if is_counted else None
         if wait is not None:
@@ -137,14 +119,14 @@ class Service:
             case "get_openapi":
                 return Response(200, {**self._headers(), **JSON}, routes().description)
             case "get_health":
-                return self._response((200, {"status": "ok"}))
-        return self._response(_missing(method, route))
+                return self._response((200, {"status": "ok"}), {})
+        return self._response(_missing(method, route), {})
 
     def _user(self, authorization: str) -> Record | None:
         """Return the user of a key; the value must start exactly with ``Bearer sk_`` (specification 5.1)."""
-        return self._keys.get(authorization.removeprefix("Bearer ")) if authorization.startswith("Bearer sk_") else None
+        return self.keys.get(authorization.removeprefix("Bearer ")) if authorization.startswith("Bearer sk_") else None
 
-    def _response(self, result: Refusal | tuple[int, Any], headers: Mapping[str, str] = NO_HEADERS) -> Response:
+    def _response(self, result: Refusal | tuple[int, Any], headers: Mapping[str, str]) -> Response:
         if isinstance(result, Refusal):
             status, document, headers = result.status, result.document, {**headers, **result.headers}
         else:

@@ -36,7 +36,6 @@ PREFIXES: Mapping[str, str] = {
     "searches": "cis",
     "usages": "cus",
 }
-
 # Fields of a keyword or prompt until its first analysis.
 NEVER_ANALYZED: Mapping[str, None] = {"analysisStatus": None, "lastAnalyzedAt": None}
 
@@ -67,13 +66,7 @@ class Choices:
 
 
 class Store:
-    """All records of one service.
-
-    Args:
-        seed: Seed of identifiers and made-up values.
-        clock: Clock of timestamps.
-        choices: Behaviour where the specification is silent.
-    """
+    """All records of one service, with its clock and its choices; the seed draws identifiers and made-up values."""
 
     def __init__(self, seed: int, clock: Clock, choices: Choices) -> None:
         self.clock = clock

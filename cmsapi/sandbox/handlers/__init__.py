@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from cmsapi.sandbox import documents
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.documents import Show
-from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, pages, workspaces
+from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, workspaces
 
 Handler: TypeAlias = Callable[[Call], Any]
 
@@ -47,7 +47,7 @@ HANDLERS: Mapping[str, Handler] = {
     **{name: _lists(*row) for name, row in LISTED.items()},
     **{
         name: value
-        for module in (workspaces, contents, generations, pages, keywords, ideas)
+        for module in (workspaces, contents, generations, keywords, ideas)
         for name, value in vars(module).items()
         if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     },

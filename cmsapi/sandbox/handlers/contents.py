@@ -75,13 +75,13 @@ def _fields(call: Call) -> dict[str, Any]:
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}
     if "dueDate" in body:
-        fields["dueDate"] = None if body["dueDate"] is None else _timestamp("dueDate", body["dueDate"])
+        fields["dueDate"] = None if body["dueDate"] is None else _due_date(body["dueDate"])
     return fields
 
 
-def _timestamp(name: str, text: str) -> str:
+def _due_date(text: str) -> str:
     try:
         given = datetime.fromisoformat(text)
         return iso((given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise Refusal(422, f"'{name}' is not a date.") from None
+        raise Refusal(422, "'dueDate' is not a date.") from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from cmsapi.sandbox import documents, drafts
 from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.documents import Document
-from cmsapi.sandbox.drafts import article
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record
 
@@ -40,13 +39,13 @@ def generate_content(call: Call) -> Document:
 
 def get_generation(call: Call) -> Document:
     """Return the current generation of a content; 404 if it never had one."""
-    return documents.generation(call.store, _current(call)[1])
+    return documents.generation(call.store, _current(call))
 
 
 def confirm_generation(call: Call) -> Document:
     """Apply the generated body to the draft."""
-    content, generation = _decide(call, "applied")
-    html = article(content["title"], generation["keyword"], fact_checks=generation["factChecks"])
+    content, generation = call.record, _decide(call, "applied")
+    html = drafts.article(content["title"], generation["keyword"], fact_checks=generation["factChecks"])
     drafts.write(call.store, content, html, call.user["id"])
     drafts.touch(call.store, content)
     return documents.generation(call.store, generation)
@@ -54,19 +53,19 @@ def confirm_generation(call: Call) -> Document:
 
 def cancel_generation(call: Call) -> Document:
     """Discard the generated body."""
-    return documents.generation(call.store, _decide(call, "discarded")[1])
+    return documents.generation(call.store, _decide(call, "discarded"))
 
 
-def _current(call: Call) -> tuple[Record, Record]:
-    content = call.record
-    if content["generationId"] is None:
+def _current(call: Call) -> Record:
+    identifier = call.record["generationId"]
+    if identifier is None:
         raise Refusal(404, "The content has no generation.")
-    return content, call.store.tables["generations"][content["generationId"]]
+    return call.store.tables["generations"][identifier]
 
 
-def _decide(call: Call, status: str) -> tuple[Record, Record]:
-    content, generation = _current(call)
+def _decide(call: Call, status: str) -> Record:
+    generation = _current(call)
     if generation["status"] != "review":
         raise Refusal(409, f"The generation is {generation['status']}, not in review.")
     generation["status"] = status
-    return content, generation
+    return generation

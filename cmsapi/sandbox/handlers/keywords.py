@@ -1,4 +1,4 @@
-"""Keywords and prompts: lists, analyses, reports (specification 4.5)."""
+"""Pages of the tracked website, their keywords, and prompts: analyses and reports (specification 2.8, 4.3, 4.5)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,32 @@ from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import NEVER_ANALYZED, Record
 
 PREVIEW = 120  # characters of a text that a report shows
+
+
+def import_page(call: Call) -> Document:
+    """Import a page, which has no status before a crawl."""
+    workspace = call.record["id"]
+    page = call.store.add("pages", workspaceId=workspace, url=call.body["url"], lastStatusCode=None)
+    return documents.page(call.store, page)
+
+
+def crawl_page(call: Call) -> Document:
+    """Crawl a page at once."""
+    page = call.record
+    page["lastStatusCode"] = 200 if page["url"] else None
+    return {"message": "Crawl started."}
+
+
+def delete_page(call: Call) -> None:
+    """Delete a page with its contents, keywords and their prompts."""
+    page, tables = call.record["id"], call.store.tables
+    for content in list(call.children("contents")):
+        del tables["contents"][content["id"]]
+    for keyword in list(call.children("keywords")):
+        for prompt in list(call.store.find("prompts", keywordId=keyword["id"])):
+            del tables["prompts"][prompt["id"]]
+        del tables["keywords"][keyword["id"]]
+    del tables["pages"][page]
 
 
 def add_keyword(call: Call) -> Document:
