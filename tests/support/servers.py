@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -21,7 +22,6 @@ import redis
 
 ROOT = os.geteuid() == 0
 """PostgreSQL refuses to run as root, so that it gets another user and a copy that this one may read."""
-PASSWORD = "a-secret-of-tests"
 
 
 def _program(package: str, *names: str) -> Path:
@@ -52,16 +52,23 @@ class Server:
 
     Args:
         command: Returns the command for a port.
-        url: Address, with ``{port}``.
+        url: Address, with ``{port}`` and ``{password}``, which no other server has: one of another test is not asked.
+        password: What a user needs to connect.
         ask: Connects to it.
         user: The user that it runs as; None for this one.
     """
 
     def __init__(
-        self, command: Callable[[int], list[str]], url: str, ask: Callable[[str], None], user: str | None = None
+        self,
+        command: Callable[[int], list[str]],
+        url: str,
+        password: str,
+        ask: Callable[[str], None],
+        user: str | None = None,
     ) -> None:
         self.port = _free_port()
-        self.url = url.format(port=self.port)
+        self.password = password
+        self.url = url.format(port=self.port, password=password)
         self._command = command
         self._ask = ask
         self._user = user
@@ -105,10 +112,13 @@ def redis_server(*options: str) -> Iterator[Server]:
             client.ping()
 
     with tempfile.TemporaryDirectory() as folder:
-        fixed = ["--bind", "127.0.0.1", "--dir", folder, "--requirepass", PASSWORD, "--save", "", "--port"]
+        password = secrets.token_hex(8)
+        fixed = ["--bind", "127.0.0.1", "--dir", folder, "--requirepass", password, "--save", "", "--port"]
+        disk = ["--appendonly", "yes", "--appendfsync", "always"]
         server = Server(
-            lambda port: [str(program), *fixed, str(port), "--appendonly", "yes", "--appendfsync", "always", *options],
-            f"redis://:{PASSWORD}@127.0.0.1:{{port}}/0",
+            lambda port: [str(program), *fixed, str(port), *disk, *options],
+            "redis://:{password}@127.0.0.1:{port}/0",
+            password,
             ask,
         )
         try:
@@ -126,7 +136,8 @@ def postgres_server() -> Iterator[Server]:
     user = "nobody" if ROOT else None
     with tempfile.TemporaryDirectory() as folder:
         home, secret = Path(folder), Path(folder, "secret")
-        secret.write_text(PASSWORD)
+        password = secrets.token_hex(8)
+        secret.write_text(password)
         if user:
             home.chmod(0o755)
             if programs.is_relative_to(sys.prefix):  # the wheel with its libraries, laid as it was
@@ -138,36 +149,19 @@ def postgres_server() -> Iterator[Server]:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
             os.chown(secret, owner.pw_uid, owner.pw_gid)
         data = str(home / "data")
-        options = [
-            "--username=tester",
-            f"--pwfile={secret}",
-            "--auth=scram-sha-256",
-            "--no-sync",
-            "--no-locale",
-            "-E",
-            "UTF8",
-        ]
-        made = subprocess.run(
-            [str(programs / "initdb"), "-D", data, *options],
-            capture_output=True,
-            text=True,
-            user=user,
-            cwd="/",
-            check=False,
-        )
+        options = ["--username=tester", f"--pwfile={secret}", "--auth=scram-sha-256", "--no-sync", "--no-locale"]
+        initdb = [str(programs / "initdb"), "-D", data, "-E", "UTF8", *options]
+        made = subprocess.run(initdb, capture_output=True, text=True, user=user, cwd="/", check=False)
         assert made.returncode == 0, made.stdout + made.stderr
-        settings = [
-            "listen_addresses=127.0.0.1",
-            f"unix_socket_directories={folder}",
-            "fsync=off",
-            "max_connections=50",
-        ]
+        settings = ["listen_addresses=127.0.0.1", f"unix_socket_directories={folder}", "fsync=off"]
+        settings.append("max_connections=50")
         server = Server(
             lambda port: (
                 [str(programs / "postgres"), "-D", data, "-p", str(port)]
                 + [word for each in settings for word in ("-c", each)]
             ),
-            f"postgresql://tester:{PASSWORD}@127.0.0.1:{{port}}/postgres",
+            "postgresql://tester:{password}@127.0.0.1:{port}/postgres",
+            password,
             lambda url: psycopg.connect(url).close(),
             user,
         )

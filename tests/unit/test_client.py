@@ -14,7 +14,6 @@ from cmsapi import (
     ClientClosedError,
     ConfigError,
     Event,
-    RateLimits,
     RequestFinished,
     RetryPolicy,
     Timeouts,
@@ -39,12 +38,12 @@ def test_what_cannot_be_a_key_is_refused(key: str) -> None:
     "url",
     [
         "",
-        "api.example.com",
+        "a.example",
         "ftp://a.example",
         "http://a.example",
         "https://u:p@a.example",
-        URL + "/v1",
         "https://[",
+        URL + "/v1",
         URL + "?a=b",
     ],
 )
@@ -54,14 +53,18 @@ def test_what_cannot_be_an_address_is_refused(url: str) -> None:
         Client("sk_1", base_url=url)
 
 
-def test_the_environment_has_key_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Key, address and permission for http come from the environment when they are not passed."""
+def test_the_environment_has_key_address_and_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Key, address, permission for http and state come from the environment when they are not passed."""
     monkeypatch.setenv("CMSAPI_API_KEY", "sk_1")
     monkeypatch.setenv("CMSAPI_BASE_URL", "http://a.example/")
     with pytest.raises(ConfigError):
         Client()
     monkeypatch.setenv("CMSAPI_ALLOW_HTTP", "1")
     assert "http://a.example" in repr(Client())
+    monkeypatch.setenv("CMSAPI_STATE", "nowhere:")
+    with pytest.raises(ConfigError, match="nowhere"):
+        Client()
+    monkeypatch.delenv("CMSAPI_STATE")
     monkeypatch.delenv("CMSAPI_API_KEY")
     with pytest.raises(ConfigError, match="CMSAPI_API_KEY"):
         Client()
@@ -120,15 +123,6 @@ async def test_a_copy_has_other_options() -> None:
     assert {"X-A", "X-B"} <= set(service.requests[0].headers)
     assert "X-B" not in service.requests[1].headers
     assert len(events) == 1
-
-
-async def test_clients_of_one_key_have_one_limit() -> None:
-    """Other limits for the same key are refused."""
-    service = Scripted(OK)
-    async with service.client():
-        with pytest.raises(ConfigError):
-            await service.client(limits=RateLimits(per_hour=5)).me()
-    assert service.requests == []
 
 
 async def test_a_header_replaces_one_of_the_same_name_in_another_case() -> None:

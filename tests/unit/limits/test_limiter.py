@@ -238,10 +238,12 @@ async def test_a_waiter_cancelled_just_when_its_turn_comes_hands_it_on() -> None
 
 
 @pytest.mark.looptime
-async def test_a_long_wait_is_refused_at_once_if_asked_for() -> None:
-    """With ``max_wait`` a request that would wait longer is refused at once and says when it would be sent."""
+@pytest.mark.parametrize("copy", [False, True])
+async def test_a_long_wait_is_refused_at_once_if_asked_for(copy: bool) -> None:
+    """With ``max_wait``, of a client or a copy, a request that would wait longer says when it would be sent."""
     service = StrictService(per_hour=5)
-    async with service.client(limits=RateLimits(per_hour=5, max_wait=60)) as client:
+    async with service.client(limits=RateLimits(per_hour=5, max_wait=None if copy else 60)) as client:
+        client = client.with_options(max_wait=60) if copy else client
         for _ in range(5):
             await client.request("GET", "/v1/me")
         began = asyncio.get_running_loop().time()

@@ -75,7 +75,7 @@ async def test_a_killed_server_is_a_state_error_and_loses_nothing(
     with pytest.raises(StateError) as caught:
         await opened[0].durations()
     shown = "".join("".join(traceback.format_exception(error)) + repr(error) for error in [*errors, caught.value])
-    assert servers.PASSWORD not in shown + caplog.text
+    assert server.password not in shown + caplog.text
     server.start()
     for store in opened:
         await back(store)
@@ -116,7 +116,7 @@ async def test_a_server_that_was_never_there_is_a_state_error(server: servers.Se
 
 async def test_a_wrong_password_is_a_state_error(server: servers.Server) -> None:
     """A password that the server refuses is not shown either."""
-    stores = Stores(server.url.replace(servers.PASSWORD, "wrong-secret"))
+    stores = Stores(server.url.replace(server.password, "wrong-secret"))
     with pytest.raises(StateError) as caught:
         await stores.open().durations()
     assert "wrong-secret" not in "".join(traceback.format_exception(caught.value))

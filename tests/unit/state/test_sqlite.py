@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -49,16 +49,26 @@ class Clock:
         return self.now
 
 
-def modes(folder: Path) -> dict[str, int]:
-    """Return who may read and write the files of a folder."""
-    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+@pytest.fixture
+def clock() -> Clock:
+    """Return the clock of the store."""
+    return Clock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: Clock) -> AsyncIterator[SqlStore]:
+    """Return a store whose clock the test sets."""
+    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
+    yield store
+    await store.aclose()
 
 
 async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
     """What was launched is for the user of the program alone, in the files beside it, too."""
     store = open_store(f"sqlite:///{tmp_path / 'state.db'}", "")
     await store.batches()
-    assert modes(tmp_path) == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm"], 0o600)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}  # noqa: ASYNC240  three files
+    assert modes == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm"], 0o600)
     await store.aclose()
 
 
@@ -78,49 +88,17 @@ async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> No
     assert path.read_text() == "notes " * 1000
 
 
-async def test_a_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    """What a newer version wrote is not touched."""
-    path = tmp_path / "state.db"
-    store = open_store(f"sqlite:///{path}", "")
-    await store.batches()
-    await store.aclose()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE cmsapi_meta SET value = '99'")
-    connection.close()
-    for _ in range(2):
-        with pytest.raises(StateError, match="newer"):
-            await store.batches()
-
-
-async def test_a_deadline_passes_by_the_clock(tmp_path: Path) -> None:
-    """Age and deadline move with the clock that all processes share."""
-    clock = Clock()
-    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
-    row = Row("analysis", "kw-1", "name")
-    await store.insert(row, 35.0)
-    clock.now += 36.0
-    there = await store.get(row.id)
-    assert there is not None
-    assert (there.age, there.remaining) == (36.0, -1.0)
-    await store.aclose()
-
-
-async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour(tmp_path: Path) -> None:
+async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour(store: SqlStore, clock: Clock) -> None:
     """The process that sent it may have died, and the service may have counted it at the last moment."""
-    clock = Clock()
-    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
     assert (await store.take("lost", 20, 1, 30.0)).wait == 0
     clock.now += HOUR + 29.0
     assert (await store.take("next", 20, 1, 30.0)).wait == pytest.approx(1.0)
     clock.now += 1.0
     assert (await store.take("next", 20, 1, 30.0)).wait == 0
-    await store.aclose()
 
 
-async def test_an_answered_request_counts_for_an_hour(tmp_path: Path) -> None:
+async def test_an_answered_request_counts_for_an_hour(store: SqlStore, clock: Clock) -> None:
     """The hour begins with the answer."""
-    clock = Clock()
-    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
     await store.take("a", 20, 1, 30.0)
     clock.now += 5.0
     await store.answered("a", departed=True, pause=0.0)
@@ -128,27 +106,23 @@ async def test_an_answered_request_counts_for_an_hour(tmp_path: Path) -> None:
     assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(1.0)
     clock.now += 1.0
     assert (await store.take("b", 20, 1, 30.0)).wait == 0
-    await store.aclose()
 
 
 @pytest.mark.parametrize("back", [86_400.0, 2 * HOUR])
-async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(tmp_path: Path, back: float) -> None:
+async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(
+    store: SqlStore, clock: Clock, back: float
+) -> None:
     """A clock that is set back does not close the hour for a day."""
-    clock = Clock()
-    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
     await store.take("a", 20, 1, 30.0)
     await store.answered("a", departed=True, pause=60.0)
     clock.now -= back
     assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(HOUR + 30.0)
     clock.now += HOUR + 30.0
     assert (await store.take("b", 20, 1, 30.0)).wait == 0
-    await store.aclose()
 
 
-async def test_a_small_step_back_ends_no_request(tmp_path: Path) -> None:
+async def test_a_small_step_back_ends_no_request(store: SqlStore, clock: Clock) -> None:
     """A clock that is corrected by a moment leaves a request under way."""
-    clock = Clock()
-    store = SqlStore(sqlite(str(tmp_path / "state.db"), clock), "key")
     await store.take("a", 1, 1000, 30.0)
     clock.now -= 0.001
     assert (await store.take("b", 1, 1000, 30.0)).wait > 0
@@ -156,7 +130,6 @@ async def test_a_small_step_back_ends_no_request(tmp_path: Path) -> None:
     assert (await store.take("b", 1, 1000, 30.0)).wait == pytest.approx(1.0)
     clock.now += 1.0
     assert (await store.take("b", 1, 1000, 30.0)).wait == 0
-    await store.aclose()
 
 
 async def test_a_cancelled_call_goes_on_in_its_thread(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from cmsapi import Client, RateLimits
 from cmsapi.errors import RateLimitedError, StateError
 from cmsapi.sandbox import Fault, Limits, Sandbox
+from tests.support.box import client_of
 
 pytestmark = pytest.mark.slow  # the limits take real seconds
 
@@ -30,15 +31,13 @@ def sandbox() -> Sandbox:
 async def open_client(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Open]:
     """Return a function that opens one more process on the same file."""
     async with AsyncExitStack() as stack:
-        opened: list[Client] = []
 
         def open_one(number: int) -> Client:
             state = f"sqlite:///{tmp_path}/{'./' * number}state.db"  # another name, so that nothing else is shared
             limits = RateLimits(per_second=PER_SECOND, per_hour=PER_HOUR, reserve=0)
-            options = {"base_url": sandbox.base_url, "transport": sandbox.transport}
-            opened.append(Client(sandbox.api_key, state=state, limits=limits, **options))  # type: ignore[arg-type]
-            stack.push_async_callback(opened[-1].aclose)
-            return opened[-1]
+            client = client_of(sandbox, state=state, limits=limits)
+            stack.push_async_callback(client.aclose)
+            return client
 
         yield open_one
 
@@ -54,8 +53,7 @@ async def test_processes_together_keep_both_limits(open_client: Open, sandbox: S
 
 async def test_the_use_of_other_programs_counts(open_client: Open, sandbox: Sandbox) -> None:
     """What programs without this state use of the key is not free, and is known from the answers."""
-    program = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
-    async with program, asyncio.timeout(30):
+    async with client_of(sandbox) as program:
         await asyncio.gather(*(program.keywords.get(sandbox.keyword_ids[0]) for _ in range(20)))
     client = open_client(0)
     await asyncio.sleep(1.1)  # the program's second
@@ -102,10 +100,8 @@ async def test_a_cancelled_request_gives_its_turn_back(open_client: Open, sandbo
 
 async def test_without_its_state_a_process_launches_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     """When the state does not answer, reads go on in a quarter of the hour, and launches are refused unsent."""
-    options = {"base_url": sandbox.base_url, "transport": sandbox.transport}
     limits = RateLimits(per_second=PER_SECOND, per_hour=PER_HOUR, max_wait=5)
-    state = f"sqlite:///{tmp_path}/nowhere/state.db"
-    async with Client(sandbox.api_key, state=state, limits=limits, **options) as client:  # type: ignore[arg-type]
+    async with client_of(sandbox, state=f"sqlite:///{tmp_path}/nowhere/state.db", limits=limits) as client:
         assert (await client.keywords.get(sandbox.keyword_ids[0])).id == sandbox.keyword_ids[0]
         with pytest.raises(StateError):
             await client.keywords.analyze(sandbox.keyword_ids[0])
