@@ -43,17 +43,17 @@ class Job(Generic[T]):
     @property
     def id(self) -> str:
         """Identifier that the service gave the job; that of its target for an analysis, which has none."""
-        return self._tracked.own or self._tracked.id
+        return self._tracked.token.own or self._tracked.token.id
 
     @property
     def target(self) -> str:
         """Identifier of what the job works on: a keyword, prompt or content; of a search or document, its own."""
-        return self._tracked.id
+        return self._tracked.token.id
 
     @property
     def name(self) -> str:
         """What was launched, for people: the keyword of a search, the name of a document, else the target."""
-        return self._tracked.name
+        return self._tracked.token.name
 
     @property
     def status(self) -> JobStatus:
@@ -65,7 +65,7 @@ class Job(Generic[T]):
     @property
     def token(self) -> str:
         """Short text with which `jobs.attach` waits for the job in another process. It holds no secret."""
-        return self._tracked.token
+        return str(self._tracked.token)
 
     def done(self) -> bool:
         """Return True if the job has succeeded or failed, or its article waits for a decision."""
@@ -168,7 +168,7 @@ class Wait:
     def _expire(self) -> None:
         if not self.ended.done():
             problem = f"{self._tracked} still runs after {self._seconds:g} s; to wait again costs no credit"
-            self.ended.set_exception(JobWaitTimeoutError(problem, token=self._tracked.token))
+            self.ended.set_exception(JobWaitTimeoutError(problem, token=str(self._tracked.token)))
 
     def close(self) -> None:
         """End the wait."""

@@ -54,7 +54,6 @@ class JobKind(StrEnum):
 class LaunchContext:
     """What is known of a launch when a document is read."""
 
-    target: str  # identifier that the job is polled by
     at: datetime | None  # by the service's clock; None if no answer has told it
     age: float
     moved: bool = False  # whether a poll has shown the job at work

@@ -119,8 +119,8 @@ class Launcher:
             launch.task = asyncio.create_task(launch.run())
         launch.on_review = launch.on_review or wanted.on_review
         job = await self._wait(launch, poller)
-        if wanted.place and job.launch and wanted.place not in job.places:
-            await poller.store.add_item(*wanted.place, job.launch)
+        if wanted.place and job.token.launch and wanted.place not in job.places:
+            await poller.store.add_item(*wanted.place, job.token.launch)
             job.places += (wanted.place,)
         if item is None:
             poller.schedule.arrivals.append(asyncio.get_running_loop().time())

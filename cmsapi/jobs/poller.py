@@ -88,18 +88,18 @@ class Poller:
         """Return what is known of a job, the same for all who ask while it runs."""
         known = self._known.get((kind.name, id))
         if known is None or known.done:
-            known = self._known[kind.name, id] = Tracked(kind, id, (pipeline,), id)
+            known = self._known[kind.name, id] = Tracked(kind, Token(kind.name, id, id), (pipeline,))
         known.serve(pipeline)
         return known
 
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
         """Return what is known of the job of a token, the same for all who ask; ``new`` for one just launched."""
         known = self._known.get((kind.name, token.id))
-        same = known is not None and not new and (known.own, known.at) == (token.own, token.at)
-        if known is not None and same and (not known.done or (known.at and known.phase is not Phase.REVIEW)):
+        same = known is not None and not new and (known.token.own, known.token.at) == (token.own, token.at)
+        if known is not None and same and (not known.done or (token.at and known.phase is not Phase.REVIEW)):
             known.serve(pipeline)
             return known
-        job = Tracked(kind, token.id, (pipeline,), token.name, token.own, token.at, token.launch)
+        job = Tracked(kind, token, (pipeline,))
         if new or known is None or known.done:  # else the one that is known is of a later launch
             self._known[kind.name, token.id] = job
         return job
@@ -250,9 +250,9 @@ class Poller:
         try:
             document: Any = None
             try:
-                document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.id, priority=Priority.POLL)
+                document = await job.pipeline.once(job.kind.poll, job.kind.shape, job.token.id, priority=Priority.POLL)
                 age = asyncio.get_running_loop().time() - job.launched
-                observation = job.kind.read(document, LaunchContext(job.id, job.at, age, job.moved, job.own))
+                observation = job.kind.read(document, LaunchContext(job.token.at, age, job.moved, job.token.own))
                 if observation.phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
                     document = await self._ideas(job, document)
             except (NotFoundError, ConflictError) as error:  # reads lag behind writes
@@ -277,7 +277,7 @@ class Poller:
         now = asyncio.get_running_loop().time()
         age, phase = now - job.launched, observation.phase
         job.failing_since = math.inf
-        job.show(JobObserved(job.kind.name, job.id, phase, age, observation.reason))
+        job.show(JobObserved(job.kind.name, job.token.id, phase, age, observation.reason))
         if phase is Phase.UNCLEAR:
             self._unclear(job, str(observation.reason), now)
             return
@@ -296,7 +296,7 @@ class Poller:
         error = None
         if phase is Phase.REVIEW:
             await self._write_down(job, status=JobStatus.REVIEW)
-            value = GenerationReview(job.pipeline, self.store, job.launch, job.id, value)
+            value = GenerationReview(job.pipeline, self.store, job.token.launch, job.token.id, value)
             if job.on_review is not None:
                 try:
                     await value.ask(job.on_review)
@@ -307,7 +307,7 @@ class Poller:
             return
         if phase is Phase.FAILED:
             problem = f"the service reports that {job} failed; a credit that it took stays spent"
-            error = JobFailedError(problem, token=job.token)
+            error = JobFailedError(problem, token=str(job.token))
             await self._write_down(job, status=JobStatus.FAILED, error=problem)
         else:
             packed = zlib.compress(dump(job.kind.pack(value)))
@@ -315,13 +315,13 @@ class Poller:
             row = await self._write_down(job, status=JobStatus.SUCCEEDED, result=result)
             if job.kind.name is JobKind.GENERATION:
                 decision = decision_of(row.decision if row else None, value.status)
-                value = GenerationReview(job.pipeline, self.store, None, job.id, value, decision)
+                value = GenerationReview(job.pipeline, self.store, None, job.token.id, value, decision)
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
         """Change the row of a job. A state that fails must not keep a result from those who wait for it."""
         try:
-            row = await self.store.get(job.launch) if job.launch else None
+            row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:
                 await self.store.update(row, **changes)
             model = self.schedule.models[job.kind.name]
@@ -334,7 +334,7 @@ class Poller:
 
     async def _ideas(self, job: Tracked, search: Any) -> ContentIdeas:
         pages: list[Page[ContentIdea]] = []
-        listed = job.pipeline.list("list_content_ideas", ContentIdea, job.id, priority=Priority.RESULT)
+        listed = job.pipeline.list("list_content_ideas", ContentIdea, job.token.id, priority=Priority.RESULT)
         async for page in listed.pages():
             pages.append(page)  # noqa: PERF401  an iteration that may end with an error half-way
         self.schedule.results[job.kind.name] = max(1.0, (self.schedule.results[job.kind.name] + len(pages)) / 2)
@@ -352,7 +352,7 @@ class Poller:
             self.schedule.running(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
             problem = f"{job} is unclear, for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
-            job.interrupt(UnclearJobError(problem, reason=reason, token=job.token))
+            job.interrupt(UnclearJobError(problem, reason=reason, token=str(job.token)))
 
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()

@@ -69,9 +69,9 @@ class Recovery:
         if row.status is not JobStatus.FAILED and row.result is None:
             job = self.poller.trace(kind, token, self.pipeline)
             job.launched = job.polled = min(job.launched, asyncio.get_running_loop().time() - row.age)
-            job.launch, job.on_review = row.id, job.on_review or on_review
+            job.token, job.on_review = token, job.on_review or on_review
             return job
-        job = Tracked(kind, token.id, (self.pipeline,), token.name, token.own, token.at, row.id)
+        job = Tracked(kind, token, (self.pipeline,))
         if row.result is None:
             job.settle(Phase.FAILED, None, JobFailedError(str(row.error), token=row.token))
             return job
@@ -129,7 +129,7 @@ class Recovery:
         except NotFoundError:  # a content without a generation
             return None
         at = service_time(document.response, began)
-        context = LaunchContext(token.id, at, loop.time() - began, before=token.before)
+        context = LaunchContext(at, loop.time() - began, before=token.before)
         if not kind.shows(document, context):
             return None
         own = document.id if kind.name is JobKind.GENERATION else None

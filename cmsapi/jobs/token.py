@@ -19,11 +19,11 @@ class Token:
 
     kind: JobKind
     id: str  # that it is polled by
-    name: str
-    own: str | None = None
+    name: str  # what was launched, for people
+    own: str | None = None  # identifier that the service gave the job, if its kind has one
     before: str | None = None  # identifier of what the document showed before the launch
-    at: datetime | None = None
-    launch: str | None = None  # its row in the state
+    at: datetime | None = None  # the launch by the service's clock
+    launch: str | None = None  # its row in the state; None for a job that is only watched
 
     def __str__(self) -> str:
         at = timestamp(self.at) if self.at else None

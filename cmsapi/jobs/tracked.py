@@ -6,7 +6,6 @@ import asyncio
 import copy
 import math
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 from weakref import WeakSet
 
@@ -27,12 +26,8 @@ class Tracked:
     """What is known of a job. Times are those of the event loop."""
 
     kind: Kind
-    id: str  # that it is polled by
+    token: Token
     pipelines: tuple[Pipeline, ...]  # of the clients that have asked for it
-    name: str  # what was launched, for people
-    own: str | None = None  # identifier that the service gave the job, if its kind has one
-    at: datetime | None = None  # the launch by the service's clock
-    launch: str | None = None  # its launch in the state; None for a job that is only watched
     places: tuple[tuple[str, str], ...] = ()  # batches and items that the state knows
     on_review: OnReview | None = None
     launched: float = field(factory=lambda: asyncio.get_running_loop().time())  # or first watched
@@ -68,13 +63,8 @@ class Tracked:
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
-    @property
-    def token(self) -> str:
-        """Token of the job."""
-        return str(Token(self.kind.name, self.id, self.name, self.own, at=self.at, launch=self.launch))
-
     def __str__(self) -> str:
-        return f"the {self.kind.name} of {self.name}"
+        return f"the {self.kind.name} of {self.token.name}"
 
     def show(self, event: JobObserved) -> None:
         """Pass what a poll has shown to streams and listeners."""
