@@ -2,71 +2,71 @@
 
 from __future__ import annotations
 
-import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from cmsapi import Client
 from cmsapi.messages import Request, Response
 from cmsapi.testing import HandlerTransport
-from tests.support.raw import RawServer, http
-from tests.support.strict import virtually
+
+pytestmark = pytest.mark.looptime
 
 
-def test_unclear_polls_do_not_spend_the_hour() -> None:
+def client_of(answer: Callable[[Request], Any]) -> Client:
+    """Return a client of a service that answers with a function."""
+    return Client("sk_look", base_url="http://localhost", transport=HandlerTransport(answer))
+
+
+async def test_unclear_polls_do_not_spend_the_hour() -> None:
     """Thirty keywords that show neither work nor a date are polled seldom until their success is believed."""
-    service = HandlerTransport(lambda request: {"id": request.url[-2:], "analysisStatus": "success"})
-
-    async def main() -> None:
-        async with Client("sk_look", base_url="http://localhost", transport=service) as client:
-            await client.jobs.map(client.keywords.analyze, [f"k{number}" for number in range(10, 40)])
-
-    virtually(main())
-    assert len(service.requests) < 300
+    async with client_of(lambda request: {"id": request.url[-2:], "analysisStatus": "success"}) as client:
+        await client.jobs.map(client.keywords.analyze, [f"k{number}" for number in range(10, 40)])
+        assert client.rate_limit.used < 300
 
 
-def test_a_launch_may_be_answered_without_a_body() -> None:
+async def test_a_launch_may_be_answered_without_a_body() -> None:
     """A 204 is an accepted analysis, whatever its keyword shows."""
 
     def answer(request: Request) -> Response | dict[str, str]:
         return Response(204, {}, b"") if request.method == "POST" else {"id": "k", "analysisStatus": "success"}
 
-    async def main() -> str | None:
-        async with Client("sk_look", base_url="http://localhost", transport=HandlerTransport(answer)) as client:
-            return (await (await client.keywords.analyze("k"))).analysis_status
-
-    assert virtually(main()) == "success"
+    async with client_of(answer) as client:
+        assert (await (await client.keywords.analyze("k"))).analysis_status == "success"
 
 
-def test_a_content_without_a_generation_may_show_null() -> None:
+async def test_a_content_without_a_generation_may_show_null() -> None:
     """The first generation of a content is launched although the service has null where there is none."""
 
     def answer(request: Request) -> Response | dict[str, str]:
         return {"id": "g", "status": "queued"} if request.method == "POST" else Response(200, {}, b"null")
 
-    async def main() -> str:
-        async with Client("sk_look", base_url="http://localhost", transport=HandlerTransport(answer)) as client:
-            return (await client.contents.generate("c")).id
-
-    assert virtually(main()) == "g"
+    async with client_of(answer) as client:
+        assert (await client.contents.generate("c")).id == "g"
 
 
-def test_ideas_that_are_not_there_yet_are_asked_for_again() -> None:
+async def test_ideas_that_are_not_there_yet_are_asked_for_again() -> None:
     """A list of ideas that lags behind its search with a 409 does not end the wait."""
     lists = iter([Response(409, {}, b'{"error": {"code": "conflict", "message": ""}}'), Response(200, {}, b"[{}]")])
     search = {"id": "s", "status": "success"}
-    service = HandlerTransport(lambda request: next(lists) if "/content-ideas" in request.url else search)
-
-    async def main() -> int:
-        async with Client("sk_look", base_url="http://localhost", transport=service) as client:
-            return len(await (await client.content_ideas.search("w", "shoes")))
-
-    assert virtually(main()) == 1
+    async with client_of(lambda request: next(lists) if "/content-ideas" in request.url else search) as client:
+        assert len(await (await client.content_ideas.search("w", "shoes"))) == 1
 
 
-async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(raw_server: RawServer) -> None:
-    """What a server sends on an idle connection, such as a 408, is not the answer to the next request."""
-    raw_server.script = [http(b'{"id": "a"}'), http(b'{"id": "b"}')]
-    async with Client("sk_look", base_url=raw_server.url) as client:
-        await client.keywords.get("a")
-        raw_server.writers[-1].write(http(b"", "408 Request Timeout"))
-        await asyncio.sleep(0.05)
-        assert (await client.keywords.get("b")).id == "b"
+async def test_a_large_result_of_a_batch_is_read_again() -> None:
+    """What is too large for a state, here ideas of a megabyte, is asked for again by the next run."""
+    ideas = [{"id": str(number), "keyword": secrets.token_hex(100)} for number in range(5000)]
+    seen = Counter[str]()
+
+    def answer(request: Request) -> Any:
+        seen[str(request.operation)] += 1
+        return ideas if request.operation == "list_content_ideas" else {"id": "s", "status": "success"}
+
+    async with client_of(answer) as client:
+        for run in (1, 2):
+            (outcome,) = await client.jobs.batch("b").map(lambda word: client.content_ideas.search("w", word), ["tea"])
+            assert len(outcome.result()) == 5000
+            assert (seen["start_content_idea_search"], seen["list_content_ideas"]) == (1, run)

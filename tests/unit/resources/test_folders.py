@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
-from cmsapi import ArgumentError, Client, Folder
+from cmsapi import Client, Folder
+from cmsapi.sandbox import Sandbox
 from tests.support.spec import spec
-
-if TYPE_CHECKING:
-    from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
 
@@ -40,14 +36,3 @@ async def test_contents_of_a_deleted_folder_stay(client: Client, sandbox: Sandbo
     await client.folders.delete(folder.id)
     assert (await client.contents.get(content.id)).folder is None
     assert folder.id not in {each.id for each in await client.folders.list(sandbox.workspace_id)}
-
-
-@pytest.mark.parametrize(("name", "parent", "parameter"), [("", None, "name"), ("Shoes", 7, "parent_folder_id")])
-async def test_a_folder_without_a_name_or_with_a_wrong_parent_is_not_sent(
-    client: Client, sandbox: Sandbox, name: str, parent: Any, parameter: str
-) -> None:
-    """A name is not empty and a parent is an identifier."""
-    with pytest.raises(ArgumentError) as caught:
-        await client.folders.create(sandbox.workspace_id, name, parent)
-    assert caught.value.parameter == parameter
-    assert sandbox.ledger.requests == []

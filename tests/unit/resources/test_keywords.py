@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from cmsapi import ArgumentError, Client, ConflictError, NotFoundError
+from cmsapi.sandbox import Sandbox
 from tests.support.spec import spec
-
-if TYPE_CHECKING:
-    from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
 TEXT = {"title": "Trail shoes", "html": "<p>Shoes for trails</p>"}
@@ -81,15 +79,6 @@ async def test_a_score_needs_a_content_or_a_text(
     assert sandbox.ledger.requests == []
 
 
-async def test_an_empty_keyword_or_prompt_is_not_sent(client: Client, sandbox: Sandbox) -> None:
-    """What is tracked and what is asked have at least one character."""
-    with pytest.raises(ArgumentError):
-        await client.keywords.create(sandbox.page_ids[0], "")
-    with pytest.raises(ArgumentError):
-        await client.prompts.create(sandbox.keyword_ids[0], "")
-    assert sandbox.ledger.requests == []
-
-
 async def test_an_imported_page_is_listed_and_crawled(client: Client, sandbox: Sandbox) -> None:
     """A page has the address that it was imported with, and a status after a crawl."""
     page = await client.pages.create(sandbox.workspace_id, "https://shop.example/shoes")
@@ -109,11 +98,3 @@ async def test_a_page_takes_its_contents_along(client: Client, sandbox: Sandbox)
         await client.pages.get(sandbox.page_ids[0])
     with pytest.raises(NotFoundError):
         await client.contents.get(content.id)
-
-
-async def test_a_page_without_an_address_is_not_sent(client: Client, sandbox: Sandbox) -> None:
-    """An empty address is refused."""
-    with pytest.raises(ArgumentError) as caught:
-        await client.pages.create(sandbox.workspace_id, "")
-    assert caught.value.parameter == "url"
-    assert sandbox.ledger.requests == []

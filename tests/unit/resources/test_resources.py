@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import cmsapi
 from cmsapi import ArgumentError, Client, ConflictError, ForbiddenError, Model
+from cmsapi.sandbox import Sandbox
 from tests.support.spec import spec
-
-if TYPE_CHECKING:
-    from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
 
@@ -123,6 +121,28 @@ def test_a_list_that_the_service_would_refuse_is_not_sent(
     with pytest.raises(ArgumentError) as caught:
         client.credit_usages.list(**arguments)
     assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("create", "parameter"),
+    [
+        (lambda client: client.keywords.create("pge_1", ""), "keyword"),
+        (lambda client: client.prompts.create("kwd_1", ""), "prompt"),
+        (lambda client: client.pages.create("wsp_1", ""), "url"),
+        (lambda client: client.folders.create("wsp_1", ""), "name"),
+        (lambda client: client.folders.create("wsp_1", "Shoes", 7), "parent_folder_id"),
+        (lambda client: client.content_ideas.search("wsp_1", ""), "keyword"),
+        (lambda client: client.knowledge_documents.create("wsp_1", "", text="Low."), "name"),
+    ],
+)
+async def test_a_creation_that_the_service_would_refuse_is_not_sent(
+    client: Client, sandbox: Sandbox, create: Any, parameter: str
+) -> None:
+    """Empty texts and what is no identifier name their parameter."""
+    with pytest.raises(ArgumentError) as caught:
+        await create(client)
+    assert caught.value.parameter == parameter
+    assert sandbox.ledger.requests == []
 
 
 async def test_models_know_each_field_of_the_service(client: Client, sandbox: Sandbox) -> None:

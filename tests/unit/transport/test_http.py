@@ -211,3 +211,13 @@ async def test_the_last_client_closes_the_connections(raw_server: RawServer) -> 
     async with client_of(raw_server) as third:
         await third.request("GET", "/v1/me")
     assert raw_server.connections == 2
+
+
+async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(raw_server: RawServer) -> None:
+    """What a server sends on an idle connection, such as a 408, is not the answer to the next request."""
+    raw_server.script = [http(b'{"id": "a"}'), http(b'{"id": "b"}')]
+    async with client_of(raw_server) as client:
+        await client.keywords.get("a")
+        raw_server.writers[-1].write(http(b"", "408 Request Timeout"))
+        await asyncio.sleep(0.05)
+        assert (await client.keywords.get("b")).id == "b"
