@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,13 @@ def test_the_environment_has_key_address_and_state(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("CMSAPI_API_KEY")
     with pytest.raises(ConfigError, match="CMSAPI_API_KEY"):
         Client()
+
+
+@pytest.mark.parametrize("settings", [{"ssl": False}, {"proxy": "host:3128"}, {"session": "any", "trust_env": True}])
+def test_a_connection_that_cannot_be_made_is_refused(settings: dict[str, Any]) -> None:
+    """Verification has no switch, a proxy is a URL, and a session comes with both."""
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        Client("sk_1", base_url=URL, **settings)
 
 
 @pytest.mark.parametrize("headers", [{"authorization": "x"}, {"Host": "x"}, {"X-A": "a\r\nb"}, {"X A": "b"}])
