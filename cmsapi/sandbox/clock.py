@@ -21,7 +21,7 @@ class Clock:
         skew: Seconds by which the service's calendar is ahead of that.
     """
 
-    def __init__(self, epoch: float | None = None, skew: float = 0.0) -> None:
+    def __init__(self, epoch: float | None, skew: float) -> None:
         self.start: float = (time.time() if epoch is None else epoch) + skew
         self._shift = 0.0
         self._zero: float | None = None

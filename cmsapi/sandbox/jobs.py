@@ -106,23 +106,16 @@ class Jobs:
         self.credits.check(kind)
 
     def launch(
-        self, kind: str, record: Record, *, user: str, target: str, keyword: str, finished: Finished | None = None
+        self, kind: str, record: Record, *, user: Record, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start a job that `check` has admitted, and charge its credit.
-
-        Args:
-            kind: Name of the kind.
-            record: Record that shows the status.
-            user: Identifier of the user who pays.
-            target: What the ledger names.
-            keyword: Text that the credit usage names.
-            finished: What else happens at the end.
-        """
+        """Start a job that `check` has admitted, and charge it; the ledger names `target`, the usage `keyword`."""
         now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
         self._ledger.launches.append(launch)
-        job = Job(record, launch, {"workspaceId": record["workspaceId"], "userId": user, "keyword": keyword}, finished)
+        job = Job(
+            record, launch, {"workspaceId": record["workspaceId"], "userId": user["id"], "keyword": keyword}, finished
+        )
         self.credits.launched(launch, job.usage, now)
         duration = self._outcome(launch).duration
         if duration is None:

@@ -6,12 +6,10 @@ import json
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import unquote
 
 from attrs import field, frozen
-
-Schema: TypeAlias = dict[str, Any]
 
 
 @frozen(eq=False)
@@ -19,7 +17,7 @@ class Parameter:
     """A query parameter."""
 
     name: str
-    schema: Schema
+    schema: dict[str, Any]
     required: bool
 
 
@@ -33,7 +31,7 @@ class Operation:
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
     reads_body: bool  # looks at the body and its media type
-    body: Schema | None  # None ignores what the body says
+    body: dict[str, Any] | None  # None ignores what the body says
     body_required: bool
 
 

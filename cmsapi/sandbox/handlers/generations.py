@@ -33,7 +33,7 @@ def generate_content(call: Call) -> Document:
         factChecks=settings.get("factCheckingEnabled", False),
     )
     content["generationId"] = generation["id"]
-    call.jobs.launch("generation", generation, user=call.user["id"], target=content["id"], keyword=keyword["keyword"])
+    call.jobs.launch("generation", generation, user=call.user, target=content["id"], keyword=keyword["keyword"])
     return documents.generation(call.store, generation)
 
 

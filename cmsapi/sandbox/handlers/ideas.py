@@ -11,7 +11,6 @@ from cmsapi.sandbox.store import Record
 
 FEWEST_IDEAS = 5  # ideas that a search finds, unless an outcome says how many
 MOST_IDEAS = 40  # ideas, the same; above the default page size, so that lists have several pages
-
 ANGLES = ["for beginners", "compared", "checklist", "mistakes", "on a budget", "in winter", "explained", "near me"]
 
 
@@ -33,7 +32,7 @@ def start_content_idea_search(call: Call) -> Document:
     search = store.add(
         "searches", workspaceId=workspace, keyword=keyword, ideas=[], nbContentIdeas=None, searchVolume=None
     )
-    call.jobs.launch("search", search, user=call.user["id"], target=keyword, keyword=keyword, finished=find_ideas)
+    call.jobs.launch("search", search, user=call.user, target=keyword, keyword=keyword, finished=find_ideas)
     return documents.search(store, search)
 
 

@@ -94,7 +94,7 @@ def _analyze(call: Call, kind: str, text: str) -> Document:
             record["lastAnalyzedAt"] = store.clock.stamp(at)
 
     call.jobs.check(kind, record)
-    call.jobs.launch(kind, record, user=call.user["id"], target=record["id"], keyword=text, finished=stamp)
+    call.jobs.launch(kind, record, user=call.user, target=record["id"], keyword=text, finished=stamp)
     return {"message": "Analysis started."}
 
 

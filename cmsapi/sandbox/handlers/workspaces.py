@@ -78,7 +78,5 @@ def create_knowledge_document(call: Call) -> Document:
             document["summary"] = " ".join(text.split()[:SUMMARY_WORDS])
 
     document = call.store.add("knowledge", workspaceId=workspace, name=name, type=kind, url=url, summary=None)
-    call.jobs.launch(
-        "knowledge_document", document, user=call.user["id"], target=name, keyword=name, finished=summarize
-    )
+    call.jobs.launch("knowledge_document", document, user=call.user, target=name, keyword=name, finished=summarize)
     return documents.knowledge_document(call.store, document)
