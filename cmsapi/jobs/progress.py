@@ -28,8 +28,10 @@ class Progress:
 
     def __str__(self) -> str:
         parts = [f"{self.done} of {'?' if self.total is None else self.total}"]
-        parts += [f"{n} {word}" for word in ("running", "failed", "unknown", "credits") if (n := getattr(self, word))]
-        if self.seconds_left is not None:
+        parts += [f"{n} {word}" for word in ("running", "failed", "unknown") if (n := getattr(self, word))]
+        if self.credits:
+            parts.append(f"{self.credits} credit{'s' * (self.credits != 1)}")
+        if self.seconds_left:
             parts.append(f"about {self.seconds_left:.0f} s left")
         return ", ".join(parts)
 

@@ -199,8 +199,8 @@ class Schedule(Generic[J]):
         if held:
             missing = self.owed() + held * (2 + self.results[kind] + MISSES) - hour.free
             back = bisect.bisect_left(range(int(HOUR)), missing, key=hour.returning) if missing > 0 else 0
-            if back == int(HOUR):
-                back = int(HOUR * missing / max(1, hour.free + hour.returning(HOUR)))
+            if back == int(HOUR):  # more than comes back in an hour, as far as this process knows
+                back *= math.ceil(missing / hour.limit)
             waves = held / in_flight * model.quantile(0.5, 0) if in_flight else 0.0
             last = max(last, max(back, waves) + model.quantile(_RETURNS, 0))
         return max(0.0, last)

@@ -90,12 +90,14 @@ class Forecast:
     """What the hour holds.
 
     Attributes:
+        limit: Requests in an hour.
         free: Requests that polls may use now.
         returning: How many more are free within a number of seconds.
         half_back: Returns the seconds until half of the used requests are free again.
         open_jobs: Open jobs of all processes that share the limits, by kind; None if no other process does.
     """
 
+    limit: int
     free: int
     returning: Callable[[float], int]
     half_back: Callable[[], float]
@@ -208,7 +210,7 @@ class Limiter:
             return min(hour.free_at(free + max(1, (hour.limit - free) // 2), now) - now, HOUR)
 
         left = max(0, free - self._others - self._reserve)
-        return Forecast(left, lambda ahead: hour.returning(now, ahead), half_back)
+        return Forecast(hour.limit, left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
         """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin
 
@@ -91,9 +91,9 @@ def camel(name: str) -> str:
 @cache
 def _converter() -> Converter:
     converter = Converter()
-    converter.register_structure_hook(str, lambda value, _: _expect("text", value, str))
-    converter.register_structure_hook(bool, lambda value, _: _expect("true or false", value, bool))
-    converter.register_structure_hook(int, lambda value, _: _expect("a whole number", value, int))
+    converter.register_structure_hook(str, partial(_expect, "text"))
+    converter.register_structure_hook(bool, partial(_expect, "true or false"))
+    converter.register_structure_hook(int, partial(_expect, "a whole number"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(CreditType, lambda value, cls: cls(_expect("text", value, str)))
     # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.

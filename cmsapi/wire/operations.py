@@ -43,8 +43,7 @@ class Operation:
 
     def fill(self, ids: tuple[object, ...]) -> str:
         """Return the path with identifiers in the order of its parameters; refuse what cannot be one."""
-        checked = [identifier(name, value) for name, value in zip(self.parameters, ids, strict=True)]
-        return re.sub(r"\{\w+\}", "{}", self.path).format(*checked)
+        return re.sub(r"\{\w+\}", "{}", self.path).format(*map(identifier, self.parameters, ids))
 
     @property
     def caveat(self) -> str:

@@ -14,7 +14,7 @@ from cmsapi import Client
 from cmsapi.errors import ArgumentError, LaunchUnknownError, RateLimitWaitError
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.token import Token
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fixed, Limits, Sandbox
 from cmsapi.state.store import Row, SharedStore, open_store
 from tests.unit.jobs.test_batch import QUICK, program
 
@@ -42,6 +42,17 @@ async def test_a_plan_costs_one_request(client: Client, sandbox: Sandbox) -> Non
     assert plan.requests >= 10
     await client.jobs.run(client.keywords.analyze(sandbox.keyword_ids[0]))
     assert (await client.jobs.plan("analysis", 5)).seconds
+
+
+@virtual
+async def test_a_plan_beside_the_use_of_others_waits_for_the_next_hour() -> None:
+    """What others have used comes back within an hour, although nothing tells when."""
+    box = Sandbox(durations=Fixed(5), limits=Limits(used=900))
+    async with Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
+        await client.jobs.run(client.keywords.analyze(box.keyword_ids[0]))
+        seconds = (await client.jobs.plan("analysis", 200)).seconds
+        assert seconds is not None
+        assert 3600 <= seconds < 7200
 
 
 @virtual

@@ -25,7 +25,7 @@ def hour_at(sent: list[float], now: float) -> Forecast:
     def returning(ahead: float) -> int:
         return sum(1 for at in counted if at <= now + ahead - HOUR)
 
-    return Forecast(LIMIT - len(counted), returning, lambda: back)
+    return Forecast(LIMIT, LIMIT - len(counted), returning, lambda: back)
 
 
 def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * HOUR) -> tuple[list[float], list[float]]:
