@@ -10,11 +10,11 @@ from cmsapi.sandbox.store import Record, Store
 Document: TypeAlias = dict[str, Any]
 Show: TypeAlias = Callable[[Store, Record], Document]
 
-PERSON = ("id", "firstName", "lastName")
-MEMBER = (*PERSON, "email", "jobTitle", "profileImageUrl", "createdAt")
-STATUS = ("id", "label", "color", "position", "isReadOnly")
-DATES = ("createdAt", "updatedAt", "contentUpdatedAt", "publishedAt", "dueDate")
-PLACE = ("countryCode", "languageCode")
+PERSON = ["id", "firstName", "lastName"]
+MEMBER = [*PERSON, "email", "jobTitle", "profileImageUrl", "createdAt"]
+STATUS = ["id", "label", "color", "position", "isReadOnly"]
+DATES = ["createdAt", "updatedAt", "contentUpdatedAt", "publishedAt", "dueDate"]
+PLACE = ["countryCode", "languageCode"]
 
 
 def _pick(record: Record, *names: str) -> Document:

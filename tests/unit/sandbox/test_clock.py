@@ -17,7 +17,7 @@ from tests.unit.sandbox.conftest import CheckedWire
 pytestmark = pytest.mark.looptime
 
 
-async def told(wire: CheckedWire) -> tuple[datetime, datetime]:
+async def date_and_created(wire: CheckedWire) -> tuple[datetime, datetime]:
     """Return the Date of an answer and the timestamp of what it creates."""
     answer = await wire.send("POST", f"{wire.workspace}/contents", {"title": "x"})
     return parsedate_to_datetime(answer.headers["date"]), datetime.fromisoformat(answer.json()["createdAt"])
@@ -26,22 +26,22 @@ async def told(wire: CheckedWire) -> tuple[datetime, datetime]:
 @spec("1.6")
 async def test_date_and_timestamps_move_with_the_loop(wire: CheckedWire) -> None:
     """Both start at the real time, or ahead of it if that is chosen, and advance by the loop's seconds."""
-    date, created = await told(wire)
+    date, created = await date_and_created(wire)
     assert abs(created - datetime.now(UTC)) < timedelta(seconds=60)
     assert timedelta() <= created - date < timedelta(seconds=1)
-    ahead, _ = await told(CheckedWire(Sandbox(clock_skew=3600)))
+    ahead, _ = await date_and_created(CheckedWire(Sandbox(clock_skew=3600)))
     assert timedelta(minutes=59) < ahead - date < timedelta(minutes=61)
     await asyncio.sleep(86_400)
-    assert await told(wire) == (date + timedelta(days=1), created + timedelta(days=1))
+    assert await date_and_created(wire) == (date + timedelta(days=1), created + timedelta(days=1))
 
 
 async def test_a_frozen_clock_does_not_stop_the_service() -> None:
     """A test that freezes time still sees timestamps move with the loop."""
     with freeze_time("2020-01-01", real_asyncio=True):
         wire = CheckedWire(Sandbox())
-        await told(wire)
+        await date_and_created(wire)
         await asyncio.sleep(30)
-        assert (await told(wire))[1].isoformat() == "2020-01-01T00:00:30+00:00"
+        assert (await date_and_created(wire))[1].isoformat() == "2020-01-01T00:00:30+00:00"
 
 
 def test_time_goes_on_in_another_loop() -> None:
@@ -50,6 +50,6 @@ def test_time_goes_on_in_another_loop() -> None:
 
     async def after(seconds: float) -> float:
         await asyncio.sleep(seconds)
-        return (await told(wire))[1].timestamp()
+        return (await date_and_created(wire))[1].timestamp()
 
     assert [virtually(after(100)), virtually(after(0)), virtually(after(50))] == [0, 0, 50]
