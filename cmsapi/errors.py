@@ -169,18 +169,20 @@ class ServiceUnavailableError(ServerError):
     """Raised for 503."""
 
 
-BY_STATUS: Mapping[int, type[APIError]] = {
-    400: BadRequestError,
-    401: UnauthorizedError,
-    403: ForbiddenError,
-    404: NotFoundError,
-    409: ConflictError,
-    422: ValidationError,
-    429: RateLimitedError,
-    500: InternalServerError,
-    502: BadGatewayError,
-    503: ServiceUnavailableError,
-}
+_SPECIFIED: tuple[tuple[int, str, type[APIError]], ...] = (
+    (400, "bad_request", BadRequestError),
+    (401, "unauthorized", UnauthorizedError),
+    (403, "forbidden", ForbiddenError),
+    (404, "not_found", NotFoundError),
+    (409, "conflict", ConflictError),
+    (422, "validation_error", ValidationError),
+    (429, "rate_limited", RateLimitedError),
+    (500, "internal_error", InternalServerError),
+    (502, "bad_gateway", BadGatewayError),
+    (503, "service_unavailable", ServiceUnavailableError),
+)
+BY_STATUS: Mapping[int, type[APIError]] = {status: kind for status, _, kind in _SPECIFIED}
+BY_CODE: Mapping[str, type[APIError]] = {code: kind for _, code, kind in _SPECIFIED}
 
 
 class TransportError(CMSError, OSError):

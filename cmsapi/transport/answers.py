@@ -7,28 +7,14 @@ otherwise. The message is for people.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.config import HOUR
-from cmsapi.errors import BY_STATUS, APIError, ServerError
+from cmsapi.errors import BY_CODE, BY_STATUS, APIError, ServerError
 from cmsapi.messages import Request, Response
 from cmsapi.wire.operations import Operation
 
 _SHOWN = 2000  # characters of a body that an error keeps
-
-BY_CODE: Mapping[str, type[APIError]] = {
-    "bad_request": BY_STATUS[400],
-    "unauthorized": BY_STATUS[401],
-    "forbidden": BY_STATUS[403],
-    "not_found": BY_STATUS[404],
-    "conflict": BY_STATUS[409],
-    "validation_error": BY_STATUS[422],
-    "rate_limited": BY_STATUS[429],
-    "internal_error": BY_STATUS[500],
-    "bad_gateway": BY_STATUS[502],
-    "service_unavailable": BY_STATUS[503],
-}
 
 _ADVICE = {
     401: "Check the key: it may be mistyped or revoked.",

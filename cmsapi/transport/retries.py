@@ -13,8 +13,7 @@ from __future__ import annotations
 import random
 
 from cmsapi.config import RetryPolicy
-from cmsapi.errors import APIError, CMSError, NotSentError, OutcomeUnknownError
-from cmsapi.transport.answers import BY_CODE
+from cmsapi.errors import BY_CODE, APIError, CMSError, NotSentError, OutcomeUnknownError
 
 _RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
 _TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # a proxy's, and specified ones without the body
