@@ -31,33 +31,21 @@ DAY = 86_400.0
 
 @define
 class Verdict:
-    """What became of one seed.
-
-    Attributes:
-        seed: The seed.
-        items: Items of all fan-outs.
-        launches: Launches that the service has accepted.
-        ends: Outcomes by the class of their errors.
-        faults: What must not be.
-        hours: Virtual hours.
-        seconds: Real seconds.
-    """
+    """What became of one seed."""
 
     seed: int
-    items: int = 0
-    launches: int = 0
-    ends: Counter[str] = field(factory=Counter)
-    faults: list[str] = field(factory=list)
-    hours: float = 0.0
-    seconds: float = 0.0
+    items: int = 0  # of all fan-outs
+    launches: int = 0  # that the service has accepted
+    ends: Counter[str] = field(factory=Counter)  # outcomes by the class of their errors
+    faults: list[str] = field(factory=list)  # what must not be
+    hours: float = 0.0  # virtual
+    seconds: float = 0.0  # real
 
 
 class Witness:
     """The transport of a sandbox that notes how each launch was answered, and can show documents of before for a while.
 
-    Args:
-        sandbox: The service.
-        lag: Seconds for which a document does not show a launch.
+    For ``lag`` seconds a document does not show a launch.
     """
 
     def __init__(self, sandbox: Sandbox, lag: float) -> None:

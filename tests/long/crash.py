@@ -34,33 +34,19 @@ PLACE = re.compile(r"/v1/|credit_usages")
 
 @define
 class Verdict:
-    """What became of one batch.
-
-    Attributes:
-        seed: Its seed.
-        kills: Signals that hit a running program.
-        launches: Launches that the service has accepted.
-        unknown: Items whose launch is unknown.
-        allowed: Unknown ones that deaths and lost answers explain.
-        lost: Items without an outcome.
-        doubly: Launches that were paid beyond the first of their item.
-        invented: Items that have succeeded without a launch that the service knows.
-        errors: Items that have failed otherwise, by the class of the error.
-        faults: Everything else that must not be.
-        seconds: Duration of the last run.
-    """
+    """What became of one batch."""
 
     seed: int
-    kills: int = 0
-    launches: int = 0
-    unknown: int = 0
-    allowed: int = 0
-    lost: int = 0
-    doubly: int = 0
-    invented: int = 0
-    errors: Counter[str] = field(factory=Counter)
-    faults: list[str] = field(factory=list)
-    seconds: float = 0.0
+    kills: int = 0  # signals that hit a running program
+    launches: int = 0  # that the service has accepted
+    unknown: int = 0  # items whose launch is unknown
+    allowed: int = 0  # unknown ones that deaths and lost answers explain
+    lost: int = 0  # items without an outcome
+    doubly: int = 0  # launches that were paid beyond the first of their item
+    invented: int = 0  # items that have succeeded without a launch that the service knows
+    errors: Counter[str] = field(factory=Counter)  # of items that have failed otherwise
+    faults: list[str] = field(factory=list)  # everything else that must not be
+    seconds: float = 0.0  # of the last run
 
     @property
     def sound(self) -> bool:
@@ -137,13 +123,7 @@ async def end(process: asyncio.subprocess.Process, seconds: float = 120.0) -> st
 
 
 async def judge(seed: int, state: str, folder: Path) -> Verdict:
-    """Run one batch with its deaths, and return what has become of it.
-
-    Args:
-        seed: Seed of everything that is drawn.
-        state: ``sqlite``, or the address of a state.
-        folder: Where to keep files.
-    """
+    """Run one batch with its deaths, with a state that is ``sqlite`` or an address, and return what became of it."""
     rng = random.Random(seed)
     verdict = Verdict(seed)
     file, report = folder / f"state-{seed}.db", folder / f"report-{seed}.json"

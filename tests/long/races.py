@@ -80,11 +80,8 @@ async def release(process: asyncio.subprocess.Process) -> None:
 async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) -> tuple[int, str]:
     """Let two processes settle rows of a dead one at once; return the number of faults and what was seen.
 
-    Args:
-        folder: Where to keep files.
-        rounds: Number of rows; half of their launches were accepted.
-        steps: What both processes do: ``resume``, ``alone`` or ``batch``.
-        blind: True if half of the looks at a document fail, so that accepted launches become unknown, too.
+    Half of the launches were accepted; ``blind`` lets half of the looks at a document fail, so that some of them become
+    unknown, too.
     """
     file = folder / f"settle-{'-'.join(steps)}-{blind}.db"
     sandbox = Sandbox(keywords=rounds, limits=GENEROUS, durations=Fixed(0.2), clock_skew=3000)
@@ -114,21 +111,13 @@ async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) ->
     left = sum(count for (status, _), count in statuses.items() if status == "sending")
     again = sum(count for (_, attempt), count in statuses.items() if attempt > 2)
     launched = len(sandbox.ledger.launches) - rounds // 2
-    seen = f"paid twice {len(twice(sandbox))}, launched again {launched}, rows {dict(statuses)}"
-    return len(twice(sandbox)) + left + again + launched + len(crashes), seen + "".join(
-        f"\n    {each}" for each in crashes
-    )
+    faults = f"paid twice {len(twice(sandbox))}, launched again {launched}, rows {dict(statuses)}"
+    seen = "\n    ".join([f"{steps[0]}{', half of looks fail' * blind}: {faults}", *crashes])
+    return len(twice(sandbox)) + left + again + launched + len(crashes), seen
 
 
 async def stopped(folder: Path, stop: str, kind: str, taker: list[str]) -> tuple[int, str]:
-    """Stop a process between row and request for longer than the deadline, while another takes over.
-
-    Args:
-        folder: Where to keep files.
-        stop: ``after insert`` or ``before send``.
-        kind: Kind of the launch.
-        taker: Steps of the process that takes over.
-    """
+    """Stop a process between row and request for longer than the deadline, while another takes over."""
     file = folder / f"stopped-{stop.replace(' ', '-')}-{kind}-{'-'.join(taker)}.db"
     sandbox = Sandbox(limits=GENEROUS, durations=Fixed(0.3))
     target = {"analysis": sandbox.keyword_ids[0], "generation": sandbox.content_ids[0], "search": "seed"}[kind]
@@ -160,14 +149,17 @@ async def _stands(pid: int) -> bool:
     return False
 
 
-async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
-    """Let a process whose clock is ahead take up launches of another one whose answers are slow.
+def told(sandbox: Sandbox, programs: list[dict[str, Any]], errors: list[str]) -> tuple[int, str]:
+    """Return the number of faults of programs that have ended, and how their outcomes did."""
+    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
+    ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
+    crashes = [each["crash"] for each in found if "crash" in each]
+    paid = sum(twice(sandbox).values()) - len(twice(sandbox))
+    return paid + len(crashes), f"{paid} paid twice, ends {ends}" + "".join(f"\n    {each}" for each in crashes)
 
-    Args:
-        folder: Where to keep files.
-        seconds: By how much the clock of the second one is ahead.
-        step: What the second one does: ``batch``, ``resume`` or ``alone``.
-    """
+
+async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
+    """Let a process whose clock is ahead take up launches of another one whose answers are slow."""
     file = folder / f"ahead-{seconds:g}-{step}.db"
     sandbox = Sandbox(keywords=30, limits=GENEROUS, durations=Fixed(3.0))
     sandbox.faults.latency = 1.6
@@ -184,23 +176,13 @@ async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
             await asyncio.sleep(0.02)
         await release(processes[1])
         errors = await asyncio.gather(*(end(process, 60) for process in processes))
-    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
-    ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
-    crashes = "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
     statuses = dict(Counter((status, attempt) for _, _, status, attempt in rows_of(file)))
-    seen = f"{seconds:g} s ahead, then {step}: paid twice {len(twice(sandbox))}, ends {ends}, rows {statuses}{crashes}"
-    return len(twice(sandbox)) + len(crashes), seen
+    faults, seen = told(sandbox, programs, errors)
+    return faults, f"{seconds:g} s ahead, then {step}: rows {statuses}, {seen}"
 
 
 async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tuple[int, str]:
-    """Let two processes run one batch at the same time.
-
-    Args:
-        folder: Where to keep files.
-        kind: Kind of its jobs.
-        seconds: Duration of a job.
-        delay: Seconds by which the second process begins later.
-    """
+    """Let two processes run one batch at the same time."""
     file = folder / f"overlap-{kind}-{seconds:g}-{delay:g}.db"
     sandbox = Sandbox(keywords=40, contents=40, limits=GENEROUS, durations=Fixed(seconds))
     sandbox.faults.latency = (0.01, 0.1)
@@ -215,50 +197,31 @@ async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tupl
             await release(process)
             await asyncio.sleep(delay)
         errors = await asyncio.gather(*(end(process) for process in processes))
-    found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
-    ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
-    crashes = "".join(f"\n    {each['crash']}" for each in found if "crash" in each)
-    paid = sum(twice(sandbox).values()) - len(twice(sandbox))
-    seen = f"{kind} of {seconds:g} s, the second {delay:g} s later: {paid} of 40 paid twice, ends {ends}{crashes}"
-    return paid + len(crashes), seen
+    faults, seen = told(sandbox, programs, errors)
+    return faults, f"{kind} of {seconds:g} s, the second {delay:g} s later: {seen}"
 
 
 async def scene(name: str, folder: Path, rounds: int) -> int:
     """Run a scene with its variants, print what was seen, and return the number of faults."""
+    steps = ("resume", "alone", "batch")
     if name == "settle":
         part = max(2, rounds // 6)
-        cases = [
-            settle(folder, part, [step], blind=blind)
-            for step in ("resume", "alone", "batch")
-            for blind in (False, True)
-        ]
-        looks = ("all seen", "half of looks fail")
-        names = [f"{step}, {kind}" for step in ("resume", "alone", "batch") for kind in looks]
+        cases = [settle(folder, part, [step], blind=blind) for step in steps for blind in (False, True)]
     elif name == "stopped":
-        variants = [
-            (stop, kind, taker)
-            for stop in ("after insert", "before send")
-            for kind in ("analysis", "search", "generation")
-            for taker in (["batch"], ["batch", "retry_unknown", "batch"], ["alone"])
-        ]
-        cases, names = [stopped(folder, *variant) for variant in variants], [""] * len(variants)
+        takers = (["batch"], ["batch", "retry_unknown", "batch"], ["alone"])
+        kinds = ("analysis", "search", "generation")
+        stops = ("after insert", "before send")
+        cases = [stopped(folder, stop, kind, taker) for stop in stops for kind in kinds for taker in takers]
     elif name == "ahead":
-        cases = [ahead(folder, shift, step) for shift in (0.0, 300.0, -300.0) for step in ("batch", "resume", "alone")]
-        names = [""] * len(cases)
+        cases = [ahead(folder, shift, step) for shift in (0.0, 300.0, -300.0) for step in steps]
     else:
         kinds = ("analysis", "search", "generation")
         cases = [overlap(folder, kind, seconds, 0.5) for kind in kinds for seconds in (0.3, 2.0)]
-        names = [""] * len(cases)
-    faults = 0
-    if name == "stopped":  # they wait most of the time
-        results = [
-            result for first in range(0, len(cases), 3) for result in await asyncio.gather(*cases[first : first + 3])
-        ]
-    else:
-        results = [await case for case in cases]
-    for (wrong, seen), variant in zip(results, names, strict=True):
-        faults += wrong
-        print(f"{name:8} {'FAULT' if wrong else 'ok   '} {variant + ': ' if variant else ''}{seen}", flush=True)
+    faults, together = 0, 3 if name == "stopped" else 1  # those wait most of the time
+    for first in range(0, len(cases), together):
+        for wrong, seen in await asyncio.gather(*cases[first : first + together]):
+            faults += wrong
+            print(f"{name:8} {'FAULT' if wrong else 'ok   '} {seen}", flush=True)
     return faults
 
 

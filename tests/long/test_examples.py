@@ -29,12 +29,7 @@ EXAMPLES = ROOT / "examples"
 
 
 class Place:
-    """A sandbox on a socket, and programs in a folder of their own.
-
-    Attributes:
-        sandbox: The sandbox.
-        environment: Variables that programs find.
-    """
+    """A sandbox on a socket, and programs in a folder of their own with the variables of ``environment``."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self.sandbox = sandbox
@@ -50,15 +45,9 @@ class Place:
     @asynccontextmanager
     async def started(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """Start a program, and end it with the context."""
-        out = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *arguments,
-            cwd=self._folder,
-            env=self.environment,
-            stdout=out,
-            stderr=asyncio.subprocess.STDOUT,
-        )
+        where: dict[str, Any] = {"cwd": self._folder, "env": self.environment}
+        pipes: dict[str, Any] = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+        process = await asyncio.create_subprocess_exec(sys.executable, *arguments, **where, **pipes)
         try:
             yield process
         finally:
@@ -265,16 +254,6 @@ async def test_notebook(place: Place, tmp_path: Path, monkeypatch: pytest.Monkey
 
 async def test_tests_of_ones_own(place: Place) -> None:
     """They pass with the plugin, in a project without settings of pytest."""
-    output = await place.run(
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:schemathesis",
-        "-p",
-        "no:cacheprovider",
-        named("test_example.py"),
-        "-c",
-        os.devnull,
-    )
+    options = ("-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", "-c", os.devnull)
+    output = await place.run("-m", "pytest", *options, named("test_example.py"))
     assert "4 passed" in output

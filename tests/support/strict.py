@@ -16,9 +16,14 @@ from cmsapi.messages import Request, Response
 T = TypeVar("T")
 
 
+def virtual_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop whose time jumps ahead when nothing is left to do."""
+    return looptime.new_event_loop(start=0, noop_cycles=0, _enabled=True)
+
+
 def virtually(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in an event loop of its own whose time jumps ahead when nothing is left to do."""
-    loop = looptime.new_event_loop(start=0, noop_cycles=0, _enabled=True)
+    """Run a coroutine in a virtual event loop of its own."""
+    loop = virtual_loop()
     try:
         return loop.run_until_complete(main)
     finally:

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-import looptime
 import pytest
 from sybil import Example, Sybil
 from sybil.evaluators.python import pad
@@ -28,6 +27,7 @@ from sybil.parsers.myst import CodeBlockParser
 import cmsapi
 import cmsapi.transport.http
 from cmsapi.sandbox import Sandbox
+from tests.support.strict import virtual_loop
 
 T = TypeVar("T")
 
@@ -41,11 +41,6 @@ addopts = -p asyncio -p looptime_plugin -p looptime_timeproxies -p looptime_chro
 """
 LAUNCHES = ("analyze", "ideas", "generate")
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.is_file()]
-
-
-def virtual_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop whose time jumps ahead when nothing is left to do."""
-    return looptime.new_event_loop(start=0, noop_cycles=0, _enabled=True)
 
 
 async def run_sync(work: Callable[[], T], *, limiter: anyio.CapacityLimiter | None = None) -> T:
