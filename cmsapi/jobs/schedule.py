@@ -102,11 +102,9 @@ class _Bounds:
 
     misses: float
     soon: list[float]
-    doubt: float  # of the life tables
 
     def hold(self, misses: float, *soon: float) -> bool:
-        fits = misses * self.doubt + math.sqrt(misses) <= self.misses
-        return fits and all(map(operator.le, soon, self.soon))
+        return misses + math.sqrt(misses) <= self.misses and all(map(operator.le, soon, self.soon))
 
 
 class Schedule(Generic[J]):
@@ -226,14 +224,12 @@ class Schedule(Generic[J]):
         reach = self._set_aside(now, spare - MISSES * len(self.jobs), hour.half_back(), waiting)
         spare -= self.reserve
         beyond = 2 * max(0.0, sum(waiting.values()) - sum(reach.values()))  # launches and hits that come later
-        doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
         self._spent *= min(1.0, (self._age + _YOUNGEST) / (oldest + _YOUNGEST))
         self._age = oldest
         soon = _SOON * max(0.0, spare + self._spent) - self._spent
         bounds = _Bounds(
             misses=max(0.0, spare + max(0.0, back - beyond)),
             soon=[soon + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
-            doubt=doubt,
         )
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
         if bounds.hold(*self._needs(self._plans, seen, reach)):

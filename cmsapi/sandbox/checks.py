@@ -15,7 +15,7 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("the sandbox needs an extra: pip install 'cmsapi[sandbox]'") from None
 
 from cmsapi.sandbox.refusal import Refusal
-from cmsapi.sandbox.routes import Operation, Parameter
+from cmsapi.sandbox.openapi import Operation, Parameter
 
 JSON_TYPE = re.compile(r"application/(\S+\+)?json")
 INTEGER = re.compile(r"-?[0-9]{1,18}")

@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 
 from cmsapi.messages import Request, Response
-from cmsapi.sandbox.routes import routes
+from cmsapi.sandbox.openapi import routes
 from cmsapi.sandbox.service import Service
 from cmsapi.sandbox.store import Choices
 
