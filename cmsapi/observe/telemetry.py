@@ -62,23 +62,19 @@ class TelemetryHook:
 
     def _request(self, event: RequestFinished) -> None:
         known = OPERATIONS.get(event.operation or "")
-        attributes: Attributes = {"http.request.method": event.method, **self._server}
-        failure = event.error
-        if event.status is not None:
-            attributes["http.response.status_code"] = event.status
-            failure = str(event.status) if event.status >= 400 else None
-        if failure is not None:
-            attributes["error.type"] = failure
-        if event.attempt > 1:
-            attributes["http.request.resend_count"] = event.attempt - 1
-        if event.operation:
-            attributes["cmsapi.operation"] = event.operation
-        if event.waited:
-            attributes["cmsapi.waited"] = event.waited
-        if event.request_id:
-            attributes["cmsapi.request_id"] = event.request_id
+        failure = event.error if event.status is None else str(event.status) if event.status >= 400 else None
+        attributes = {
+            "http.request.method": event.method,
+            "http.response.status_code": event.status,
+            "error.type": failure,
+            "http.request.resend_count": event.attempt - 1,
+            "cmsapi.operation": event.operation,
+            "cmsapi.waited": event.waited,
+            "cmsapi.request_id": event.request_id,
+        }
+        there: Attributes = {name: value for name, value in attributes.items() if value}
         name = f"{event.method} {known.path}" if known else event.method
-        self._record(name, SpanKind.CLIENT, event.seconds, attributes, failure, _parent())
+        self._record(name, SpanKind.CLIENT, event.seconds, {**self._server, **there}, failure, _parent())
 
     def _job(self, event: JobObserved) -> None:
         kind, failure = str(event.kind), "failed" if event.phase == "failed" else None
@@ -87,17 +83,10 @@ class TelemetryHook:
         self._record(kind, SpanKind.INTERNAL, event.age, attributes, failure, Context())
 
     def _record(
-        self,
-        name: str,
-        kind: SpanKind,
-        seconds: float,
-        attributes: Attributes,
-        failure: str | None,
-        context: Context | None,
+        self, name: str, kind: SpanKind, seconds: float, attributes: Attributes, failure: str | None, parent: Any
     ) -> None:
         now = time.time_ns()
-        began = now - round(seconds * 1e9)
-        span = self._tracer.start_span(name, context, kind, attributes, start_time=began)
+        span = self._tracer.start_span(name, parent, kind, attributes, start_time=now - round(seconds * 1e9))
         if failure is not None:
             span.set_status(Status(StatusCode.ERROR, failure))
         span.end(now)
