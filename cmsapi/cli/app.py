@@ -14,9 +14,9 @@ except ModuleNotFoundError:  # the package without its extra
 
 from cmsapi import __version__
 from cmsapi.cli import contents, jobs, launches, lists, sandbox
-from cmsapi.cli.connect import DEFAULTS, Options, connect, note, text_of
+from cmsapi.cli.connect import DEFAULTS, Options, connect
 from cmsapi.cli.inputs import STDIN
-from cmsapi.cli.output import Writer, columns
+from cmsapi.cli.output import Writer, columns, note, text_of
 from cmsapi.errors import ArgumentError, CMSError, ConfigError
 
 HELP = """Content Marketing Service on the command line.
@@ -37,11 +37,10 @@ app.command(jobs.app)
 @app.command
 async def doctor(*, options: Options = DEFAULTS) -> int:
     """Examine key, permissions, balances, limits, clock and routes; four requests, no credit."""
-    async with connect(options) as client:
+    async with connect(options) as client, Writer(options, columns("level subject text"), whole=True) as writer:
         diagnosis = await client.doctor()
-    writer = Writer(options, columns("level subject text"), live=True)
-    for finding in diagnosis.findings:
-        writer.write({"level": finding.level, "subject": finding.subject, "text": finding.text})
+        for finding in diagnosis.findings:
+            writer.write({"level": finding.level, "subject": finding.subject, "text": finding.text})
     return 0 if diagnosis.ok else 1
 
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
-import textwrap
 from contextlib import suppress
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import TextIO
 
 from attrs import frozen
 from cyclopts import Parameter
@@ -30,7 +25,8 @@ class Options:
     csv: bool = False
     """Print CSV for spreadsheets: a header, and cells that are no formulas."""
     state: str | None = None
-    """What keeps launches: sqlite:///file, postgresql://… or redis://…; CMSAPI_STATE, or a file in ~/.local/state."""
+    """Where launches are kept: sqlite:///file, postgresql://… or redis://…; else by CMSAPI_STATE, else in a file in
+    ~/.local/state."""
 
     def __attrs_post_init__(self) -> None:
         if self.json and self.csv:
@@ -38,32 +34,6 @@ class Options:
 
 
 DEFAULTS = Options()
-
-
-def note(text: str) -> None:
-    """Write a line to standard error, which may be closed or gone."""
-    with suppress(OSError):
-        for line in text.split("\n"):
-            print(fold(printable(line), sys.stderr), file=sys.stderr, flush=True)
-
-
-def fold(line: str, stream: TextIO) -> str:
-    """Return a line as a terminal shows it best: broken between words, unless it is a command to copy."""
-    if line.startswith("  ") or not stream.isatty():
-        return line
-    return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
-
-
-def printable(text: str) -> str:
-    """Return a text without line breaks and control characters, with which a service could steer the terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
-def text_of(error: BaseException) -> str:
-    """Return the message of an error, with commands in place of Python."""
-    text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
-    text = text.replace("; pass trust_env=True to use it", "")
-    return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
 
 
 def connect(options: Options, state: str | None = None) -> Client:
@@ -75,24 +45,31 @@ def connect(options: Options, state: str | None = None) -> Client:
     return Client(state=state or options.state, trust_env=True)
 
 
-def state_of(options: Options, *, create: bool) -> str:
-    """Return the address of the state; refuse a file that is not there and is not to be made: a mistyped name."""
-    state = options.state or os.environ.get("CMSAPI_STATE") or f"{_SQLITE}{_default_file(create=create)}"
-    if not create and state.startswith(_SQLITE) and not Path(state.removeprefix(_SQLITE)).exists():
-        raise ConfigError(f"nothing was launched with the state {state}; another one is named by --state")
-    return state
+def connect_to_launched(options: Options) -> Client:
+    """Return a client with the state of earlier launches; refuse a file that is not there: a mistyped name."""
+    state = state_of(options)
+    if not is_there(state):
+        raise ConfigError(
+            f"nothing was launched yet: there is no {state.removeprefix(_SQLITE)} (--state names another)"
+        )
+    return connect(options, state)
 
 
-def _default_file(*, create: bool) -> Path:
-    """Return the file in the user's state directory; in the working directory without a home that can be written."""
-    named, here = Path(os.environ.get("XDG_STATE_HOME") or ""), Path("cmsapi-jobs.db").absolute()
-    try:
-        file = (named if named.is_absolute() else Path.home() / ".local" / "state") / "cmsapi" / "jobs.db"
-        if create:
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # no such user, or not theirs to write
-        file = here
-    usable = [each for each in (file, here) if not create or os.access(each.parent, os.W_OK)]
-    if not usable:
-        raise ArgumentError("--state", "or CMSAPI_STATE must name a state: your home and this directory are read-only")
-    return next((each for each in usable if each.exists()), usable[0])
+def is_there(state: str) -> bool:
+    """Return True unless the state is a file that does not exist."""
+    return not state.startswith(_SQLITE) or Path(state.removeprefix(_SQLITE)).exists()
+
+
+def state_of(options: Options) -> str:
+    """Return the address of the state, by default of a file of the user, or in the working directory without a home."""
+    if named := options.state or os.environ.get("CMSAPI_STATE"):
+        return named
+    root, files = Path(os.environ.get("XDG_STATE_HOME") or ""), [Path("cmsapi-jobs.db").absolute()]
+    with suppress(OSError, RuntimeError):  # no such user, or not theirs to write
+        folder = (root if root.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.insert(0, folder / "jobs.db")
+    for file in files:
+        if os.access(file.parent, os.W_OK):
+            return f"{_SQLITE}{file}"
+    raise ArgumentError("--state", "or CMSAPI_STATE must name a state: your home and this directory are read-only")

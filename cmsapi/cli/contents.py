@@ -9,11 +9,11 @@ from attrs import asdict, frozen
 from cyclopts import App, Parameter
 from rich.prompt import Confirm
 
-from cmsapi.cli.connect import DEFAULTS, Options, connect, note
+from cmsapi.cli.connect import DEFAULTS, Options, connect
 from cmsapi.cli.inputs import read_items, read_text
 from cmsapi.cli.launches import can_ask
 from cmsapi.cli.lists import add_list
-from cmsapi.cli.output import columns, print_model
+from cmsapi.cli.output import columns, note, print_model
 from cmsapi.errors import ConfigError
 
 app: App = App(name="contents", help="List, show, create, update, publish and delete contents.")
@@ -55,7 +55,7 @@ class Fields:
 _NOTHING = Fields()
 
 
-add_list(app, "contents", "workspaces", "contents.list", _ROW, command="list")
+add_list(app, "list", "workspaces", "contents.list", _ROW)
 
 
 @app.command

@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cmsapi.cli.connect import note
+from cmsapi.cli.output import note
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.wire.arguments import check_text, identifier
 
@@ -22,16 +23,16 @@ def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
     """Return the items, each once; ``column`` names those of CSV and JSON, and a tab ends those of text."""
     items: list[str] = []
     for argument in arguments:
-        if not argument.startswith("@"):
-            items += [_checked(argument, column, "the arguments")]
-            if Path(argument).is_file():
-                raise ConfigError(f"{argument} is a file: @{argument} stands for what is in it; nothing was sent")
-            continue
-        name = "standard input" if argument == STDIN else argument[1:]
-        found = [_checked(item, column, name) for item in _parse(read_text(argument), column, name)]
-        if not found:
-            raise ConfigError(f"{name} has no items")
-        items += found
+        if argument.startswith("@"):
+            name = "standard input" if argument == STDIN else argument[1:]
+            found = [_checked(item, column, name) for item in _parse(read_text(argument), column, name)]
+            if not found:
+                raise ConfigError(f"{name} has no items")
+            items += found
+        elif Path(argument).is_file():
+            raise ConfigError(f"{argument} is a file: @{argument} stands for what is in it; nothing was sent")
+        else:
+            items.append(_checked(argument, column, "the arguments"))
     if not items:
         raise ConfigError(f"no items: name them, or a file (@{column}s.txt), or standard input (-)")
     unique = list(dict.fromkeys(items))
@@ -76,14 +77,10 @@ def _parse(text: str, column: str, name: str) -> Iterator[str]:
         if column in names and (len(names) > 1 or delimiter == ","):
             place = names.index(column)
             rows = csv.reader(lines[1:], delimiter=delimiter)
-            yield from (_unquoted(row[place]) for row in rows if len(row) > place)
+            cells = (row[place] for row in rows if len(row) > place)
+            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # which --csv has put there
             return
     yield from (line.partition("\t")[0].strip() for line in lines)
-
-
-def _unquoted(text: str) -> str:
-    """Return a cell without the apostrophe that keeps a spreadsheet from taking it for a formula."""
-    return text[1:].strip() if text.startswith(("'=", "'+", "'-", "'@")) else text.strip()
 
 
 def _from_json(text: str, column: str, name: str) -> Iterator[str]:

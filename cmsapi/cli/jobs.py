@@ -6,12 +6,12 @@ from typing import Any
 
 from cyclopts import App
 
-from cmsapi import Client, Job, Outcome
-from cmsapi.cli.connect import DEFAULTS, Options, connect, note, state_of
+from cmsapi import Client, Job
+from cmsapi.cli.connect import DEFAULTS, Options, connect, connect_to_launched
 from cmsapi.cli.inputs import read_items
-from cmsapi.cli.launches import ask_about, can_ask, decide
-from cmsapi.cli.outcomes import ANY, Stop, show
-from cmsapi.cli.output import Writer, attribute, columns
+from cmsapi.cli.launches import can_ask, decide
+from cmsapi.cli.outcomes import ANY, Stopped, show
+from cmsapi.cli.output import Writer, attribute, columns, note
 from cmsapi.errors import ConfigError
 
 app: App = App(name="jobs", help="See and go on with what was launched; no credit.")
@@ -21,7 +21,7 @@ app: App = App(name="jobs", help="See and go on with what was launched; no credi
 async def batches(*, options: Options = DEFAULTS) -> None:
     """List batches, of all programs that share the state."""
     shown = columns("name total running review succeeded failed unknown")
-    async with connect(options, state_of(options, create=False)) as client, Writer(options, shown) as writer:
+    async with connect_to_launched(options) as client, Writer(options, shown) as writer:
         for status in await client.jobs.batches():
             writer.write({name: attribute(status, name) for name in shown})
 
@@ -29,7 +29,7 @@ async def batches(*, options: Options = DEFAULTS) -> None:
 @app.command(name="show")
 async def items(name: str, *, options: Options = DEFAULTS) -> None:
     """List the items of the batch NAME that have not succeeded; their errors are shown when it is run again."""
-    async with connect(options, state_of(options, create=False)) as client, client.jobs.batch(name) as batch:
+    async with connect_to_launched(options) as client, client.jobs.batch(name) as batch:
         if not batch.progress.total:
             raise ConfigError(f"the state has no batch {name}: `cmsapi jobs batches` lists those that it has")
         async with Writer(options, columns("id status")) as writer:
@@ -53,14 +53,13 @@ async def reviews(
     if confirm + discard + ask > 1 or (ask and not can_ask()):
         raise ConfigError("give one of --confirm, --discard, or on a terminal --ask")
     wanted = read_items(contents) if contents else None
-    async with connect(options, state_of(options, create=False)) as client:
+    async with connect_to_launched(options) as client:
         waiting = [each for each in await client.jobs.reviews() if wanted is None or each.content_id in wanted]
         if wanted is not None and len(waiting) < len(wanted):
             note(f"without an article in review that the state knows: {len(wanted) - len(waiting)}")
-        if ask:
-            return 0 if await ask_about(client, waiting) else 1
-        if confirm or discard:
-            return 0 if all([await decide(each, "confirm" if confirm else "discard") for each in waiting]) else 1
+        if ask or confirm or discard:
+            answer = "confirm" if confirm else "discard" if discard else None
+            return 0 if await decide(client, waiting, answer) else 1
         async with Writer(options, columns("id generation")) as writer:
             for review in waiting:
                 writer.write({"id": review.content_id, "generation": review.generation.id})
@@ -71,7 +70,7 @@ async def reviews(
 async def unknown(*, options: Options = DEFAULTS) -> None:
     """List launches that may or may not have been accepted, and where to look."""
     shown = columns("target attempts what")
-    async with connect(options, state_of(options, create=False)) as client, Writer(options, shown, live=True) as writer:
+    async with connect_to_launched(options) as client, Writer(options, shown, whole=True) as writer:
         for error in await client.jobs.unknown():
             writer.write({"target": error.target, "attempts": error.attempts, "what": str(error)})
 
@@ -79,7 +78,7 @@ async def unknown(*, options: Options = DEFAULTS) -> None:
 @app.command
 async def resume(*, options: Options = DEFAULTS) -> int:
     """Wait for all jobs that the state knows as running, whichever program launched them."""
-    async with connect(options, state_of(options, create=False)) as client:
+    async with connect_to_launched(options) as client:
         return await _wait(client, await client.jobs.resume(), options)
 
 
@@ -102,7 +101,7 @@ async def forget(*names: str, options: Options = DEFAULTS) -> None:
     Args:
         names: Names of batches.
     """
-    async with connect(options, state_of(options, create=False)) as client:
+    async with connect_to_launched(options) as client:
         for name in names:
             note(f"{name}: items forgotten: {await client.jobs.batch(name).forget()}")
         if not names:
@@ -111,10 +110,9 @@ async def forget(*names: str, options: Options = DEFAULTS) -> None:
 
 async def _wait(client: Client, jobs: list[Job[Any]], options: Options) -> int:
     note(f"jobs to wait for: {len(jobs)}")
-    shown: list[Outcome[Any, Any]] = []
-    with Stop() as stop:
-        shown += await show(client.jobs.as_completed(jobs), ANY, options)
-    if stop.signal is not None:
+    try:
+        shown = await show(client.jobs.as_completed(jobs), ANY, options)
+    except Stopped as stopped:
         note("stopped: the jobs run on at the service; the same command waits again")
-        return 128 + stop.signal
+        return stopped.exit_code
     return 0 if all(outcome.ok for outcome in shown) else 1

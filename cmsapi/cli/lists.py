@@ -13,7 +13,7 @@ from cmsapi.cli.output import Writer, attribute, columns, print_model
 from cmsapi.jobs.fan_out import each
 
 app: App = App()
-Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows at most.", validator=validators.Number(gte=1))]
+Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows of each, at most.", validator=validators.Number(gte=1))]
 
 _PERSON = "id first=first_name last=last_name role email"
 _ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
@@ -43,7 +43,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
             return
 
 
-def add_list(app: App, name: str, inside: str, method: str, shown: str, *, command: str | None = None) -> None:
+def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
     """Add the command of one list, whose rows are in what is given to the command, or in the organization."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
@@ -57,10 +57,10 @@ def add_list(app: App, name: str, inside: str, method: str, shown: str, *, comma
                 await _write(attribute(client, method)(id_), writer, limit, new=new)
 
     those_in.__annotations__["new"] = Annotated[bool, Parameter(parse=_ANALYSIS in shown, help="Only unanalyzed ones.")]
-    what = name.replace("-", " ")
-    all_of_them.__doc__ = f"List {what}."
+    what = method.removesuffix(".list").rpartition(".")[2].replace("_", " ")
+    all_of_them.__doc__ = f"List {what} of the organization."
     those_in.__doc__ = f"List {what} of {inside}.\n\nArgs:\n    parents: Their ids: arguments, @file, or - for stdin."
-    app.command(those_in if inside else all_of_them, name=command or name)
+    app.command(those_in if inside else all_of_them, name=name)
 
 
 for _list in _LISTS:
@@ -79,7 +79,6 @@ async def me(*, options: Options = DEFAULTS) -> None:
 async def credits_(
     type: Literal["analysis", "ai_writing", "content_idea_search"] | None = None,  # noqa: A002  the service's word
     *,
-    text: str | None = None,
     limit: Limit = None,
     options: Options = DEFAULTS,
 ) -> None:
@@ -87,7 +86,6 @@ async def credits_(
 
     Args:
         type: Type of credits to list.
-        text: Only entries with this text.
     """
     async with connect(options) as client:
         if type is None:
@@ -97,4 +95,4 @@ async def credits_(
             return
         shown = "spent=created_at credits=amount left=remaining_credits keyword=keyword.keyword user=user.last_name"
         async with Writer(options, columns(f"{shown} workspace=workspace.name")) as writer:
-            await _write(client.credit_usages.list(CreditType(type), text=text), writer, limit)
+            await _write(client.credit_usages.list(CreditType(type)), writer, limit)

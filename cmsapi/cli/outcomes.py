@@ -7,99 +7,99 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Self
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 from attrs import evolve, frozen
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn
+from rich.progress import BarColumn, Progress as Bar, TextColumn
 
 from cmsapi import Failed, GenerationReview, JobFailedError, JobKind, LaunchUnknownError, Outcome, OutOfCreditsError
-from cmsapi.cli.connect import Options, text_of
-from cmsapi.cli.output import Writer, attribute, columns
+from cmsapi.cli.connect import Options
+from cmsapi.cli.output import Writer, attribute, columns, text_of
 from cmsapi.jobs.fan_out import FanOut
 
 
 @frozen
 class Work:
-    """How the jobs of one kind are shown."""
+    """How the jobs of one kind are launched and shown."""
 
-    nouns: str
     item: str  # name of the column with the item, which is what the commands read
     columns: Mapping[str, str]  # of a result
-    parts: Callable[[Any], Sequence[Any]] = lambda value: [value]  # of a result, each with a row of its own
+    method: str = ""  # of the client, which launches one
 
 
-_IDEAS = columns("idea=keyword volume=search_volume idea_id=id")
+_ARTICLE = columns("decision words=content.words_count score=content.content_score")
 WORK = {
-    JobKind.ANALYSIS: Work("keyword analyses", "id", columns("keyword volume=search_volume")),
-    JobKind.PROMPT: Work("prompt analyses", "id", columns("prompt")),
-    JobKind.SEARCH: Work("idea searches", "keyword", _IDEAS, lambda value: value.ideas or [None]),
-    JobKind.GENERATION: Work(
-        "articles", "id", columns("decision words=content.words_count score=content.content_score")
-    ),
+    JobKind.ANALYSIS: Work("id", columns("keyword volume=search_volume"), "keywords.analyze"),
+    JobKind.PROMPT: Work("id", columns("prompt"), "prompts.analyze"),
+    JobKind.SEARCH: Work("keyword", columns("idea=keyword volume=search_volume idea_id=id"), "content_ideas.search"),
+    JobKind.GENERATION: Work("id", _ARTICLE, "contents.generate"),
 }
-ANY = Work("jobs", "job", columns("kind"))
+ANY = Work("job", columns("kind"))
 
 
-class Stop:
-    """Context in which a signal, or a closed pipe, stops the work; the next signal ends the program at once."""
+class Stopped(Exception):  # noqa: N818  no error
+    """Raised when a signal, or a closed pipe, has stopped the work."""
 
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._previous: dict[int, Any] = {}
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.exit_code = 128 + number  # as a shell has it
 
-    def __enter__(self) -> Self:
-        self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-                self._previous[number] = signal.signal(number, self._stop)
-        return self
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        self._restore()
-        if isinstance(error, BrokenPipeError):
-            self.signal = getattr(signal, "SIGPIPE", signal.SIGTERM)
-        elif self.signal is not None and self._task is not None:
-            self._task.uncancel()
-        return self.signal is not None
+@contextmanager
+def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
+    """Close a fan-out and raise `Stopped` when a signal comes or the output is closed; the next signal ends all."""
+    loop, received, closing = asyncio.get_running_loop(), list[int](), list[asyncio.Task[None]]()
 
-    def _stop(self, number: int, frame: object) -> None:
-        self.signal = number
-        self._restore()
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-        if self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+    def stop(number: int, frame: object) -> None:
+        received.append(number)
+        for each in previous:
+            signal.signal(each, signal.SIG_DFL)
+        loop.call_soon_threadsafe(lambda: closing.append(loop.create_task(outcomes.aclose())))
 
-    def _restore(self) -> None:
-        while self._previous:
-            signal.signal(*self._previous.popitem())
+    there = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in there if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup leaves it
+    previous = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield
+    except BrokenPipeError:
+        raise Stopped(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
+    finally:
+        if not received:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    if received:
+        raise Stopped(received[0])
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write the outcomes as they come, except of items left for want of credits, and return all."""
+    """Write the outcomes as they come, except of items left for want of credits, and return all.
+
+    Raises:
+        Stopped: A signal came, or the reader of the output has gone. Launches that were sent are kept by then.
+    """
     shown: list[Outcome[Any, Any]] = []
     told: set[str] = set()
-    names = columns(" ".join([work.item, "status", *work.columns, "error"]))
-    writer = Writer(options, names, live=True)
-    async with progress_bar(outcomes):
-        async for outcome in outcomes:
-            shown.append(outcome)
-            if status_of(outcome) != "unlaunched":
-                _write(writer, work, outcome, told)
+    writer = Writer(options, columns(" ".join([work.item, "status", *work.columns, "error"])), live=True)
+    async with outcomes, progress_bar(outcomes):
+        with _stoppable(outcomes):
+            async for outcome in outcomes:
+                shown.append(outcome)
+                if status_of(outcome) != "unlaunched":
+                    _write(writer, work, outcome, told)
     return shown
 
 
 def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str]) -> None:
+    """Write the rows of an outcome; on a terminal an error that was told before is not repeated."""
     item = getattr(outcome.item, "name", outcome.item)
     status, error = status_of(outcome), text_of(outcome.error) if outcome.error else None
     error = error and (error.partition(f" of {item}: ")[2] or error)  # the row names the item
     document = {work.item: item, "status": status, "result": None, "error": error}
     document["token"] = outcome.job.token if outcome.job else None
-    for part in [None] if outcome.value is None else work.parts(outcome.value):
+    for part in getattr(outcome.value, "ideas", [outcome.value]) or [None]:  # ideas have a row each
         document["result"] = part
         if isinstance(part, GenerationReview):
             document["result"] = {"decision": part.decision, "generation": part.generation, "content": part.content}
@@ -127,18 +127,19 @@ async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
         return
     shown, above = (BarColumn(), TextColumn("{task.description}")), sys.stdout.isatty()
     with Bar(*shown, console=console, auto_refresh=False, transient=True, redirect_stdout=above) as bar:
-        ticker = asyncio.create_task(_tick(bar, bar.add_task("", total=None), outcomes))
+        task = bar.add_task("", total=None)
+
+        async def tick() -> None:
+            while True:
+                progress = outcomes.progress
+                if progress.total is None or 2 * progress.done < progress.total:  # the estimate is far too long
+                    progress = evolve(progress, seconds_left=None)
+                bar.update(task, total=progress.total, completed=progress.done, description=str(progress))
+                bar.refresh()
+                await asyncio.sleep(1 / bar.live.refresh_per_second)
+
+        ticker = asyncio.create_task(tick())
         try:
             yield
         finally:
             ticker.cancel()
-
-
-async def _tick(bar: Bar, task: TaskID, outcomes: FanOut[Any, Any]) -> None:
-    while True:
-        progress = outcomes.progress
-        early = progress.total is None or progress.done < progress.total - progress.done  # the estimate is far too long
-        text = str(evolve(progress, seconds_left=None) if early else progress).replace(" 1 credits", " 1 credit")
-        bar.update(task, total=progress.total, completed=progress.done, description=text)
-        bar.refresh()
-        await asyncio.sleep(1 / bar.live.refresh_per_second)

@@ -1,4 +1,4 @@
-"""Results on standard output: tables for people, lines with tabs for pipes, JSON lines, CSV for spreadsheets."""
+"""Results on standard output: tables for people, lines with tabs for pipes, JSON, CSV. Messages on standard error."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import csv
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import reduce
 from shutil import get_terminal_size
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
-from cmsapi.cli.connect import Options, fold, note, printable
+from cmsapi.cli.connect import Options
 from cmsapi.wire.arguments import timestamp
 from cmsapi.wire.converter import to_dict
 
@@ -24,8 +26,34 @@ _FORMULA = tuple("=+-@\t\r")
 _CONTROLS = re.compile("[\x7f-\x9f]")  # which JSON leaves as they are
 
 
+def note(text: str) -> None:
+    """Write a message to standard error, which may be closed or gone."""
+    with suppress(OSError):
+        for line in text.split("\n"):
+            print(fold(printable(line), sys.stderr), file=sys.stderr, flush=True)
+
+
+def fold(line: str, stream: TextIO) -> str:
+    """Return a line as a terminal shows it best: broken between words, unless it is a command to copy."""
+    if line.startswith("  ") or not stream.isatty():
+        return line
+    return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+
+
+def printable(text: str) -> str:
+    """Return a text without line breaks and control characters, with which a service could steer the terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the message of an error, with commands in place of Python."""
+    text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
+    text = text.replace("; pass trust_env=True to use it", "")
+    return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
+
+
 def columns(text: str) -> dict[str, str]:
-    """Return columns by name from words such as ``id status=content_status.label``: names, and where values are."""
+    """Return columns from words such as ``id status=content_status.label``: their names, and where values are."""
     return {name: path or name for name, _, path in (word.partition("=") for word in text.split())}
 
 
@@ -35,13 +63,19 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Write rows under the same columns: at once, also to a terminal if they are live, else there as a table."""
+    """Write rows under the same columns: to a terminal as a table at the end, whose texts are cut unless ``whole``.
 
-    def __init__(self, options: Options, columns: Mapping[str, str], *, live: bool = False) -> None:
+    With ``live`` each row is written at once, also there.
+    """
+
+    def __init__(
+        self, options: Options, columns: Mapping[str, str], *, live: bool = False, whole: bool = False
+    ) -> None:
         self._options = options
         self._columns = columns
         self._human = sys.stdout.isatty()
         self._live = live
+        self._whole = whole
         self._rows: list[list[str]] = []
         self._empty = True
         self._csv = csv.writer(sys.stdout, lineterminator="\n")
@@ -53,18 +87,19 @@ class Writer:
 
     async def __aexit__(self, kind: object, *_: object) -> None:
         if self._rows:  # what has come is shown, also if the list broke off
-            _print_table(list(self._columns), self._rows)
+            _print_table(list(self._columns), self._rows, whole=self._whole)
         elif self._empty and kind is None:
             note("none")
 
-    def write(self, model: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row for a model, for a document as it is, or for values that stand for one."""
+    def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
+        """Write a row: a model or a dictionary, of which ``--json`` prints all, and values other than its own."""
         self._empty = False
-        if values is None:
-            found = model.values() if isinstance(model, dict) else None
-            values = list(found or (attribute(model, path) for path in self._columns.values()))
+        if values is None and isinstance(document, dict):
+            values = list(document.values())
+        elif values is None:
+            values = [attribute(document, path) for path in self._columns.values()]
         if self._options.json:
-            text = json.dumps(to_dict(model), ensure_ascii=False)
+            text = json.dumps(to_dict(document), ensure_ascii=False)
             print(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
         elif self._options.csv:
             cells = [_cell(value, human=False) for value in values]
@@ -73,11 +108,8 @@ class Writer:
             row = [printable(_cell(value, human=self._human)) for value in values]
             if self._human and not self._live:
                 self._rows.append(row)
-                return
-            line = Text(("  " if self._human else "\t").join(filter(None, row) if self._human else row))
-            if self._human and not row[-1]:  # where errors stand, which are shown whole
-                line.truncate(get_terminal_size().columns, overflow="ellipsis")
-            print(fold(line.plain, sys.stdout))
+            else:
+                print(fold("  ".join(filter(None, row)), sys.stdout) if self._human else "\t".join(row))
         if self._live:
             sys.stdout.flush()
 
@@ -92,8 +124,8 @@ def _cell(value: Any, *, human: bool) -> str:
     return f"{value:,}" if human and isinstance(value, int) else str(value)
 
 
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table no wider than the terminal: texts are cut, and columns at the end left out for them."""
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool) -> None:
+    """Print a table no wider than the terminal: one text is cut or broken, and columns at the end are left out."""
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date
@@ -102,8 +134,9 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         shown -= 1
     for number, name in enumerate(names[:shown]):
         table.add_column(name, no_wrap=number != longest)
+    overflow: OverflowMethod = "fold" if whole else "ellipsis"
     for row in rows:
-        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row[:shown]))
+        table.add_row(*(Text(text, no_wrap=not whole, overflow=overflow) for text in row[:shown]))
     Console().print(table)
     if shown < len(names):
         note(f"left out in this width: {', '.join(names[shown:])} (--csv has all)")

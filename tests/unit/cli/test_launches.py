@@ -48,7 +48,7 @@ async def test_demo(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         monkeypatch.delenv(name)
     done = await run("demo", "--keywords", "9")
-    assert (done.code, "9 analysis, 1 ai_writing; 0 of them twice" in done.out) == (0, True)
+    assert (done.code, "9 analysis, 1 ai_writing; paid twice: 0" in done.out) == (0, True)
 
 
 async def test_prompts(run: Run, sandbox: Sandbox) -> None:
@@ -62,7 +62,7 @@ async def test_a_batch_is_paid_once(run: Run, sandbox: Sandbox) -> None:
     await run("analyze", *sandbox.keyword_ids[:2], "--batch", "b")
     done = await run("analyze", *sandbox.keyword_ids[:3], "--batch", "b")
     assert len(done.rows) == len(sandbox.ledger.launches) == 3
-    assert "to launch: 1, 2 launched before" in done.err
+    assert "1 to launch, 2 launched before" in done.err
     assert "credits: 1 now, 3 in all" in done.err
     assert [row[:3] for row in (await run("jobs", "batches")).rows] == [["b", "3", "0"]]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.connect import Options, fold
-from cmsapi.cli.output import Writer, columns
+from cmsapi.cli.connect import Options
+from cmsapi.cli.output import Writer, columns, fold
 from cmsapi.sandbox import Sandbox
 from tests.unit.cli.conftest import QUICK, Run
 
