@@ -235,16 +235,6 @@ async def test_a_list_that_is_awaited_again_is_whole(client: Client, sandbox: Sa
     assert len(await fan_out) == len(await fan_out) == 3
 
 
-async def test_a_function_may_ask_for_more_before_it_launches(client: Client, sandbox: Sandbox) -> None:
-    """A launching function may send other requests, and choose by what they bring."""
-
-    async def launch(keyword: str) -> Job[Keyword]:
-        return await client.keywords.analyze((await client.keywords.get(keyword)).id)
-
-    outcomes = await client.jobs.map(launch, sandbox.keyword_ids[:5])
-    assert sum(outcome.ok for outcome in outcomes) == 5
-
-
 async def test_without_credits_the_rest_fails_unsent(client: Client, sandbox: Sandbox) -> None:
     """After the service has no credit left, further items fail without a request."""
     sandbox.credits = {"analysis": 3}

@@ -137,15 +137,6 @@ async def test_a_request_that_did_not_leave_is_given_back(stores: Stores) -> Non
     assert await take(store, "b", per_second=1, per_hour=1) == 0
 
 
-async def test_only_answered_requests_are_counted_for_the_service(stores: Stores) -> None:
-    """The count to compare with the service's own leaves out requests under way."""
-    store = stores.open()
-    for number in range(4):
-        await take(store, f"r{number}")
-    assert [await store.answered(f"r{number}", departed=True, pause=0.0) for number in range(3)] == [1, 2, 3]
-    assert (await store.take("next", 20, 1000, 30.0)).used == 4
-
-
 async def test_a_pause_is_seen_by_all_and_the_longest_holds(stores: Stores) -> None:
     """After a 429 no process sends until its end, and an answer with a shorter pause does not shorten it."""
     one, other = stores.open(), stores.open()

@@ -97,17 +97,6 @@ async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour
     assert (await store.take("next", 20, 1, 30.0)).wait == 0
 
 
-async def test_an_answered_request_counts_for_an_hour(store: SqlStore, clock: Clock) -> None:
-    """The hour begins with the answer."""
-    await store.take("a", 20, 1, 30.0)
-    clock.now += 5.0
-    await store.answered("a", departed=True, pause=0.0)
-    clock.now += HOUR - 1.0
-    assert (await store.take("b", 20, 1, 30.0)).wait == pytest.approx(1.0)
-    clock.now += 1.0
-    assert (await store.take("b", 20, 1, 30.0)).wait == 0
-
-
 @pytest.mark.parametrize("back", [86_400.0, 2 * HOUR])
 async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(
     store: SqlStore, clock: Clock, back: float
