@@ -76,13 +76,14 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
     text = ", ".join(f"{name} {'unknown' if number is None else number}" for name, number in left.items())
     empty = 0 in left.values()
     yield Finding("warning" if empty else "ok", "credits", text + "; launches without credits are refused" * empty)
-    kept, status, announced = limiter.limits.per_hour, limiter.status(), answer.headers.get("x-ratelimit-limit", "?")
+    kept, status, header = limiter.limits.per_hour, limiter.status(), answer.headers.get("x-ratelimit-limit", "")
+    allowed = int(header) if header.isdecimal() else None
     text = f"{kept:,} requests an hour, {status.free:,} left, {status.others:,} used by other programs"
-    if announced.isdecimal() and int(announced) < kept:
-        yield Finding("problem", "limits", f"{text}; the service allows {announced}: RateLimits(per_hour={announced})")
+    text += "; how many the service allows is unknown" if allowed is None else f"; the service allows {allowed:,}"
+    if allowed is not None and allowed < kept:
+        yield Finding("problem", "limits", f"{text}: RateLimits(per_hour={allowed})")
     else:
-        plain = announced.isdecimal() and not status.others
-        yield Finding("ok" if plain else "warning", "limits", f"{text}; the service allows {announced}")
+        yield Finding("warning" if allowed is None or status.others else "ok", "limits", text)
     date = service_time(answer, loop.time()) or now
     if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # it was written before the answer was read
         where = f"{str(abs(now - date)).partition('.')[0]} {'ahead of' if now > date else 'behind'} the service"

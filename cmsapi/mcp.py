@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial, wraps
 from typing import Annotated, Any, Literal, TypeAlias
@@ -123,19 +123,18 @@ def _answering(tool: Any) -> Callable[..., Awaitable[Answer]]:
     return call
 
 
-async def serve(make_client: Callable[[], cmsapi.Client], max_credits: int = 10) -> None:
-    """Serve on standard input and output until the input ends."""
-    async with make_client() as client:
+async def _serve(max_credits: int) -> None:
+    async with cmsapi.Client(trust_env=True) as client:
         await make_server(client, max_credits).run_stdio_async()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve a client made from the environment."""
+def main() -> None:
+    """Serve a client made from the environment on standard input and output, until the input ends."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads the input would keep the program
     try:
-        asyncio.run(serve(partial(cmsapi.Client, trust_env=True), parser.parse_args(arguments).max_credits))
+        asyncio.run(_serve(parser.parse_args().max_credits))
     except cmsapi.ConfigError as error:
         parser.error(str(error))
 
