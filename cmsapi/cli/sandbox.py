@@ -27,15 +27,16 @@ twice."""
 
 
 @app.command(name="sandbox")
-async def serve(*, port: int = 8000, keywords: int = 20, seconds: float | None = None) -> None:
+async def serve(*, port: int = 8000, seed: int | None = None, keywords: int = 20, seconds: float | None = None) -> None:
     """Serve the whole service on this machine until Ctrl-C, and print the settings to use it.
 
     Args:
         port: Port; 0 takes a free one.
+        seed: Seed of identifiers, key and durations; without it each start is another service.
         keywords: Number of keywords that were never analyzed; each content has a page with an analyzed one.
         seconds: Duration of every job; without it durations are drawn.
     """
-    box = Sandbox(seed=secrets.randbits(32), keywords=keywords, durations=seconds)  # each start is another service
+    box = Sandbox(seed=secrets.randbits(32) if seed is None else seed, keywords=keywords, durations=seconds)
     try:
         async with box.serve(port) as base_url:
             print(f"export CMSAPI_BASE_URL={base_url}\nexport CMSAPI_API_KEY={box.api_key}", flush=True)

@@ -34,14 +34,9 @@ class Balance:
                 with contextlib.suppress(CMSError):
                     await self.read(pipeline)
 
-    def accepted(self) -> None:
-        """Account for an answered search."""
-        if self._expected is not None:
-            self._expected -= 1
-
-    def forget(self) -> None:
-        """Have the balances read again: an unknown launch may have cost one."""
-        self._expected = None
+    def changed(self, *, accepted: bool) -> None:
+        """Account for an answered search, or for an unknown one: then the balance has to be read again."""
+        self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:
         """Return True if the balance has not fallen by more than the answered launches. Costs one request."""

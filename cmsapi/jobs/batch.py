@@ -10,10 +10,9 @@ from typing import Any, Literal, Self, TypeVar
 from attrs import define, field, frozen
 
 from cmsapi.errors import ArgumentError, CMSError, JobFailedError, LaunchUnknownError
-from cmsapi.jobs.fan_out import FanOut, Run, check_options, each, seconds_of
+from cmsapi.jobs.fan_out import FanOut, Run, check_options, each
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.launch import Budget
 from cmsapi.jobs.outcomes import Failed, Outcome, Succeeded
 from cmsapi.jobs.progress import Progress
 from cmsapi.jobs.recovery import Recovery
@@ -87,11 +86,9 @@ class Batch:
         Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
         two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
-        listed, flying = check_options(items, in_flight, errors, max_credits)
-        options = (Budget(max_credits), seconds_of("timeout", timeout), self.name, key, on_review)
-        run: _BatchRun[I, R] = _BatchRun(
-            self._recovery.poller, launch, listed, flying, *options, recovery=self._recovery
-        )
+        options = check_options(items, in_flight, errors, max_credits, timeout)
+        named = (self.name, key, on_review)
+        run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, *options, *named, recovery=self._recovery)
         self._run = run  # and not the fan-out: it stops the run when it is collected
         return FanOut(run, ordered=ordered, errors=errors)
 

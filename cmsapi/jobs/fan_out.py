@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-import math
 from collections import Counter, deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sized
 from contextvars import Context, copy_context
@@ -28,7 +27,7 @@ from cmsapi.jobs.poller import Poller
 from cmsapi.jobs.progress import Follow, Progress
 from cmsapi.jobs.review import OnReview
 from cmsapi.notebook import DataFrame, to_pandas
-from cmsapi.wire.arguments import check_number, check_word
+from cmsapi.wire.arguments import check_number, check_seconds, check_word
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -166,8 +165,12 @@ class Run(Generic[I, R]):
 
     async def one(self, number: int, item: I) -> None:
         """Launch the job of an item."""
+        assert self._launch is not None  # noqa: S101  items are no jobs
         try:
-            job = await self._launch_one(item)
+            key = self._key(item) if self._batch else ""
+            CURRENT_ITEM.set(Item(self._budget, self.asked, self._batch, key, self.on_review))
+            answer = self._launch(item)
+            job = await answer if inspect.isawaitable(answer) and not isinstance(answer, Job) else answer
         except BaseException as error:
             if isinstance(error, OutOfCreditsError):
                 self._out_of_credits = error
@@ -176,19 +179,13 @@ class Run(Generic[I, R]):
             elif not self._stopped:
                 self._fail(error)
             return
+        if not isinstance(job, Job):
+            problem = f"launch must return the job that it launches for {item!r}, got {type(job).__name__}"
+            self._fail(TypeError(problem))
+            return
         self._kind = job.kind
         self.launched.append(job)
         self.follow(number, item, job)
-
-    async def _launch_one(self, item: I) -> Job[R]:
-        assert self._launch is not None  # noqa: S101  items are no jobs
-        key = self._key(item) if self._batch else ""
-        CURRENT_ITEM.set(Item(self._budget, self.asked, self._batch, key, self.on_review))
-        answer = self._launch(item)
-        job = await answer if inspect.isawaitable(answer) and not isinstance(answer, Job) else answer
-        if not isinstance(job, Job):
-            raise TypeError(f"launch must return the job that it launches for {item!r}, got {type(job).__name__}")
-        return job
 
     def follow(self, number: int, item: I, job: Job[R]) -> None:
         """Wait for a job, and keep its outcome."""
@@ -310,24 +307,21 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
 
 def check_options(
-    items: Any, in_flight: int | Literal["auto"], errors: str, max_credits: int | None
-) -> tuple[Any, int | None]:
-    """Check the arguments of ``map``; return the items and the jobs in flight, None for as many as the hour holds."""
+    items: Any,
+    in_flight: int | Literal["auto"],
+    errors: str,
+    max_credits: int | None,
+    timeout: float | timedelta | None,
+) -> tuple[Any, int | None, Budget, float]:
+    """Return the arguments of ``map`` as a `Run` takes them; refuse what cannot be meant."""
     if isinstance(items, str | bytes):
         raise ArgumentError("items", "must be several items, not one text")
     check_word("errors", errors, ("collect", "raise"))
     if max_credits is not None:
         check_number("max_credits", max_credits, 0)
     listed = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
-    return listed, None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
-
-
-def seconds_of(parameter: str, value: float | timedelta | None, least: float = 1e-9) -> float:
-    """Return a time limit in seconds; infinity for none."""
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= least):
-        raise ArgumentError(parameter, f"must be a number of seconds above 0, or a timedelta, got {value!r}")
-    return math.inf if seconds is None else seconds
+    flying = None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
+    return listed, flying, Budget(max_credits), check_seconds("timeout", timeout)
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
 from datetime import timedelta
@@ -20,7 +19,7 @@ from cmsapi.jobs.words import Phase
 from cmsapi.models import ContentIdeas
 from cmsapi.observe.events import JobObserved
 from cmsapi.state.store import JobStatus
-from cmsapi.wire.arguments import check_word
+from cmsapi.wire.arguments import check_seconds, check_word
 
 T = TypeVar("T")
 
@@ -101,8 +100,7 @@ class Job(Generic[T]):
             JobDetachedError: The job was detached.
             CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
         """
-        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        wait = self.begin_wait(math.inf if seconds is None else seconds)
+        wait = self.begin_wait(check_seconds("timeout", timeout))
         try:
             await wait.ended
         finally:

@@ -294,7 +294,7 @@ class Launch:
             raise error_of(response, request, operation)
         identifier, own = kind.identify(self._token.id, read(response, kind.answer, kind.launch))
         if kind.name is JobKind.SEARCH:
-            self._poller.balance.accepted()
+            self._poller.balance.changed(accepted=True)
         at, row = service_time(response, self._began), self._known_row
         token = evolve(self._token, id=identifier, own=own, at=at)
         job = await self._poller.adopt(row, kind, token, self._began, pipeline, self.on_review)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.batch import Batch, BatchStatus, status_of
-from cmsapi.jobs.fan_out import FanOut, Run, check_options, seconds_of
+from cmsapi.jobs.fan_out import FanOut, Run, check_options
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.launch import Budget, Launcher
@@ -21,7 +21,7 @@ from cmsapi.jobs.recovery import unknown
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.token import Token
 from cmsapi.state.store import JobStatus, Row, Store
-from cmsapi.wire.arguments import check_number, check_text, check_word, identifier
+from cmsapi.wire.arguments import check_number, check_seconds, check_text, check_word, identifier
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -77,9 +77,8 @@ class Jobs:
             timeout: Seconds for which each job is waited for after its launch.
             ordered: True for outcomes in the order of the items.
         """
-        listed, flying = check_options(items, in_flight, errors, max_credits)
-        budget, seconds = Budget(max_credits), seconds_of("timeout", timeout)
-        run: Run[I, R] = Run(self._poller(), launch, listed, flying, budget, seconds)
+        options = check_options(items, in_flight, errors, max_credits, timeout)
+        run: Run[I, R] = Run(self._poller(), launch, *options)
         return FanOut(run, ordered=ordered, errors=errors)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> FanOut[Job[R], R]:
@@ -181,7 +180,7 @@ class Jobs:
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
         """Delete launches that ended or became unknown longer ago, with their items, and return their number."""
-        store, seconds = await self._store(), seconds_of("older_than", older_than, 0)
+        store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
         await store.delete(*old)

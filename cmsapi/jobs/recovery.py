@@ -111,7 +111,7 @@ class Recovery:
             f"{row.kind} of {row.name}: the launch may have been accepted, and a credit spent; it was not confirmed "
             f"(attempt {row.attempt}), and {where}. Look there before you launch again"
         )
-        self.poller.balance.forget()
+        self.poller.balance.changed(accepted=False)
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
             there = await self.poller.store.get(row.id)  # another process has settled it meanwhile
             if there is not None and there.status in (JobStatus.RUNNING, JobStatus.REVIEW):

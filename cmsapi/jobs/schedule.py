@@ -19,10 +19,10 @@ import bisect
 import math
 import operator
 from collections import Counter, deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
-from attrs import define, frozen
+from attrs import define
 
 from cmsapi.config import HOUR
 from cmsapi.jobs.durations import AGES, LAST, Durations, step_of
@@ -94,17 +94,6 @@ class Watched:
     seen: float  # age at which it was last seen running
     polled: float  # end of the latest poll
     draw: float  # between 0 and 1, evenly over the jobs
-
-
-@frozen
-class _Bounds:
-    """Misses that may be bought, in all and in parts of the time until ages have doubled."""
-
-    misses: float
-    soon: list[float]
-
-    def hold(self, misses: float, *soon: float) -> bool:
-        return misses + math.sqrt(misses) <= self.misses and all(map(operator.le, soon, self.soon))
 
 
 class Schedule(Generic[J]):
@@ -227,22 +216,24 @@ class Schedule(Generic[J]):
         self._spent *= min(1.0, (self._age + _YOUNGEST) / (oldest + _YOUNGEST))
         self._age = oldest
         soon = _SOON * max(0.0, spare + self._spent) - self._spent
-        bounds = _Bounds(
-            misses=max(0.0, spare + max(0.0, back - beyond)),
-            soon=[soon + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER],
-        )
+        most_soon = [soon + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER]
+        most = max(0.0, spare + max(0.0, back - beyond))
+
+        def affordable(misses: float, *soon: float) -> bool:
+            return misses + math.sqrt(misses) <= most and all(map(operator.le, soon, most_soon))
+
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
-        if bounds.hold(*self._needs(self._plans, seen, reach)):
+        if affordable(*self._needs(self._plans, seen, reach)):
             self._oldest = max(self._oldest, oldest)
             return False
-        self._choose_price(bounds, seen, reach, known=oldest < self._longest_seen)
-        self._poll_early(now, oldest, max(0.0, spare), hour.half_back())
+        self._choose_price(affordable, seen, reach)
+        self._poll_early(now, max(0.0, spare), hour.half_back())
         return True
 
     def _choose_price(
-        self, bounds: _Bounds, seen: Counter[tuple[str, int]], reach: Mapping[str, float], *, known: bool
+        self, affordable: Callable[..., bool], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> None:
-        """Take the lowest price whose misses fit for all jobs, and the next lower one for as many as then still fit.
+        """Take the lowest affordable price for all jobs, and the next lower one for as many as can then be afforded.
 
         The latter only at ages at which ends were seen before: beyond them too few misses are expected.
         """
@@ -252,7 +243,7 @@ class Schedule(Generic[J]):
         def fits(number: int) -> bool:
             plans[number] = self._plans_at(number)
             needs[number] = self._needs(plans[number], seen, reach)
-            return bounds.hold(*needs[number])
+            return affordable(*needs[number])
 
         first, last = 0, _PRICES - 1
         if self._price > 0 and fits(self._price - 1):  # prices change little from plan to plan
@@ -263,10 +254,10 @@ class Schedule(Generic[J]):
             first = min(self._price + 1, last)
         number = self._price = bisect.bisect_left(range(_PRICES), True, first, last, key=fits)
         self._plans = plans.get(number) or self._plans_at(number)
-        if known and number in needs and number - 1 in needs:
+        if self._age < self._longest_seen and number in needs and number - 1 in needs:
             self._cheaper = plans[number - 1]
             costs = list(zip(needs[number], needs[number - 1], strict=True))
-            fitting = (part for part in _PARTS if bounds.hold(*(low + part * (high - low) for low, high in costs)))
+            fitting = (part for part in _PARTS if affordable(*(low + part * (high - low) for low, high in costs)))
             self._part = next(fitting, 0.0)
 
     def _needs(
@@ -305,11 +296,11 @@ class Schedule(Generic[J]):
         self.reserve = sum(items * (2 + self.results[kind]) for kind, items in reach.items())
         return reach
 
-    def _poll_early(self, now: float, oldest: float, spare: float, half_back: float) -> None:
-        if oldest > self._oldest and spare:
+    def _poll_early(self, now: float, spare: float, half_back: float) -> None:
+        if self._age > self._oldest and spare:
             part = _EARLY * _ENOUGH / (_ENOUGH + sum(model.ends for model in self.models.values()))
-            growth = math.log(oldest / self._oldest) / max(0.1, math.log1p(half_back / oldest))
-            self._allowance, self._oldest = self._allowance + part * spare * growth, oldest
+            growth = math.log(self._age / self._oldest) / max(0.1, math.log1p(half_back / self._age))
+            self._allowance, self._oldest = self._allowance + part * spare * growth, self._age
         self._allowance = min(self._allowance, spare / 4)
         old_enough = (
             job

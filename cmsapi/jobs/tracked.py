@@ -81,16 +81,15 @@ class Tracked:
     def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
         """End the job for all who wait."""
         self.phase, self.value, self.error = phase, value, error
-        for waiter in self.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        for stream in self.streams:
-            stream.put(None)
+        self.interrupt(None)
 
-    def interrupt(self, error: BaseException) -> None:
-        """End all waits with an exception; the job goes on at the service."""
+    def interrupt(self, error: BaseException | None) -> None:
+        """End all waits, with an exception if there is one; the job may go on at the service."""
         for waiter in self.waiters:
             if not waiter.done():
-                waiter.set_exception(copy.copy(error) if isinstance(error, CMSError) else error)
+                if error is None:
+                    waiter.set_result(None)
+                else:
+                    waiter.set_exception(copy.copy(error) if isinstance(error, CMSError) else error)
         for stream in self.streams:
             stream.put(error)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -64,6 +64,14 @@ def check_number(parameter: str, value: object, minimum: int, maximum: float = m
         most = f"to {maximum}" if maximum < math.inf else "on"
         raise ArgumentError(parameter, f"must be a whole number from {minimum} {most}, got {value!r}")
     return value
+
+
+def check_seconds(parameter: str, value: float | timedelta | None) -> float:
+    """Return a time limit in seconds; infinity for none."""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
+        raise ArgumentError(parameter, f"must be a number of seconds from 0 on, or a timedelta, got {value!r}")
+    return math.inf if seconds is None else seconds
 
 
 def timestamp(value: datetime) -> str:
