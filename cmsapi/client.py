@@ -163,6 +163,9 @@ class Client:
         """Return the user of the key, with the organization and its credits. Checks a key. Costs one request.
 
         Specification 2.1 and 5.8.
+
+        Raises:
+            UnauthorizedError: The key is invalid or revoked.
         """
         return await self._pipeline.call("get_me", User)
 

@@ -79,6 +79,7 @@ async def me(*, options: Options = DEFAULTS) -> None:
 async def credits_(
     type: Literal["analysis", "ai_writing", "content_idea_search"] | None = None,  # noqa: A002  the service's word
     *,
+    text: str | None = None,
     limit: Limit = None,
     options: Options = DEFAULTS,
 ) -> None:
@@ -86,6 +87,7 @@ async def credits_(
 
     Args:
         type: Type of credits to list.
+        text: Only entries with this text.
     """
     async with connect(options) as client:
         if type is None:
@@ -95,4 +97,4 @@ async def credits_(
             return
         shown = "spent=created_at credits=amount left=remaining_credits keyword=keyword.keyword user=user.last_name"
         async with Writer(options, columns(f"{shown} workspace=workspace.name")) as writer:
-            await _write(client.credit_usages.list(CreditType(type)), writer, limit)
+            await _write(client.credit_usages.list(CreditType(type), text=text), writer, limit)

@@ -45,7 +45,7 @@ class Stopped(Exception):  # noqa: N818  no error
 
     def __init__(self, number: int) -> None:
         super().__init__(f"signal {number}")
-        self.exit_code = 128 + number  # as a shell has it
+        self.exit_code: int = 128 + number  # as a shell has it
 
 
 @contextmanager

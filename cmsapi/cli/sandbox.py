@@ -12,7 +12,7 @@ from rich.table import Table
 from cmsapi import Client, ConfigError, PollPolicy, RateLimits, Timeouts
 from cmsapi.cli.outcomes import progress_bar
 from cmsapi.cli.output import note
-from cmsapi.sandbox import Fault, Lognormal, Sandbox
+from cmsapi.sandbox import Fault, Faults, Limits, Lognormal, Sandbox
 
 app: App = App()
 _NEXT = """
@@ -27,16 +27,32 @@ twice."""
 
 
 @app.command(name="sandbox")
-async def serve(*, port: int = 8000, seed: int | None = None, keywords: int = 20, seconds: float | None = None) -> None:
+async def serve(
+    *,
+    port: int = 8000,
+    seed: int | None = None,
+    keywords: int = 20,
+    contents: int = 5,
+    seconds: float | None = None,
+    latency: float = 0.0,
+    per_second: int = 20,
+    per_hour: int = 1000,
+) -> None:
     """Serve the whole service on this machine until Ctrl-C, and print the settings to use it.
 
     Args:
         port: Port; 0 takes a free one.
         seed: Seed of identifiers, key and durations; without it each start is another service.
         keywords: Number of keywords that were never analyzed; each content has a page with an analyzed one.
+        contents: Number of contents.
         seconds: Duration of every job; without it durations are drawn.
+        latency: Seconds from a request to its answer.
+        per_second: Requests of a key in any second.
+        per_hour: Requests of a key in any hour.
     """
-    box = Sandbox(seed=secrets.randbits(32) if seed is None else seed, keywords=keywords, durations=seconds)
+    limits, faults = Limits(per_second, per_hour), Faults(latency=latency)
+    seed = secrets.randbits(32) if seed is None else seed
+    box = Sandbox(seed=seed, keywords=keywords, contents=contents, limits=limits, durations=seconds, faults=faults)
     try:
         async with box.serve(port) as base_url:
             print(f"export CMSAPI_BASE_URL={base_url}\nexport CMSAPI_API_KEY={box.api_key}", flush=True)

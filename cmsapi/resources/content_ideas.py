@@ -34,7 +34,11 @@ class ContentIdeaSearches(Resource):
         return await self._launcher.launch(JobKind.SEARCH, workspace_id, name=keyword, body=body)
 
     async def get(self, search_id: str) -> ContentIdeaSearch:
-        """Return a search with its status; one request, no credit (specification 4.6)."""
+        """Return a search with its status; one request, no credit (specification 4.6).
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_content_idea_search", ContentIdeaSearch, search_id)
 
     def ideas(self, search_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[ContentIdea]:

@@ -82,7 +82,11 @@ class Contents(Resource):
         return self._pipeline.list("list_contents", ContentSummary, workspace_id, params=params, page=page, limit=limit)
 
     async def get(self, content_id: str) -> Content:
-        """Return a content with its text; one request, no credit."""
+        """Return a content with its text; one request, no credit.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_content", Content, content_id)
 
     async def create(
@@ -239,7 +243,13 @@ class Contents(Resource):
         return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
-        """Delete a content with its text for good; one request, no credit (specification 4.3)."""
+        """Delete a content with its text for good; one request, no credit (specification 4.3).
+
+        A lost answer is repeated: a content that is gone by then counts as deleted.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         await self._pipeline.call("delete_content", NoneType, content_id)
 
     async def generate(

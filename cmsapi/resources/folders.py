@@ -39,6 +39,10 @@ class Folders(Resource):
     async def delete(self, folder_id: str) -> None:
         """Delete a folder for good; one request, no credit (specification 4.2).
 
-        Its contents are kept without a folder: which contents were in it is lost.
+        Its contents are kept without a folder: which contents were in it is lost. A lost answer is repeated: a folder
+        that is gone by then counts as deleted.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
         """
         await self._pipeline.call("delete_folder", NoneType, folder_id)

@@ -27,11 +27,19 @@ class Pages(Resource):
         return self._pipeline.list("list_pages", WebPage, workspace_id, page=page, limit=limit)
 
     async def get(self, page_id: str) -> WebPage:
-        """Return a page; one request, no credit."""
+        """Return a page; one request, no credit.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_page", WebPage, page_id)
 
     async def create(self, workspace_id: str, url: str) -> WebPage:
         """Import a page of the website by its address; one request, no credit.
+
+        Args:
+            workspace_id: The workspace.
+            url: Address of the page, at least one character.
 
         Raises:
             OutcomeUnknownError: The page may be imported; list the pages before repeating the call.
@@ -43,7 +51,13 @@ class Pages(Resource):
         await self._pipeline.call("crawl_page", NoneType, page_id)
 
     async def delete(self, page_id: str) -> None:
-        """Delete a page and **all its contents** for good; one request, no credit (specification 4.3)."""
+        """Delete a page and **all its contents** for good; one request, no credit (specification 4.3).
+
+        A lost answer is repeated: a page that is gone by then counts as deleted.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         await self._pipeline.call("delete_page", NoneType, page_id)
 
 
@@ -61,11 +75,19 @@ class Keywords(Resource):
         return self._pipeline.list("list_keywords", Keyword, page_id, page=page, limit=limit)
 
     async def get(self, keyword_id: str) -> Keyword:
-        """Return a keyword; one request, no credit (specification 4.5)."""
+        """Return a keyword; one request, no credit (specification 4.5).
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_keyword", Keyword, keyword_id)
 
     async def create(self, page_id: str, keyword: str) -> Keyword:
         """Track a keyword for a page; one request, no credit.
+
+        Args:
+            page_id: The page of the website.
+            keyword: Search term, at least one character.
 
         Raises:
             OutcomeUnknownError: The keyword may be tracked; list the keywords before repeating the call.
@@ -77,6 +99,9 @@ class Keywords(Resource):
         """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
 
         While an analysis of the keyword runs, its job is returned, and nothing is paid.
+
+        Args:
+            keyword_id: The keyword.
 
         Returns:
             The job; ``await job`` gives the keyword as it is after the analysis.
@@ -127,11 +152,19 @@ class Prompts(Resource):
         return self._pipeline.list("list_prompts", Prompt, keyword_id, page=page, limit=limit)
 
     async def get(self, prompt_id: str) -> Prompt:
-        """Return a prompt; one request, no credit."""
+        """Return a prompt; one request, no credit.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_prompt", Prompt, prompt_id)
 
     async def create(self, keyword_id: str, prompt: str) -> Prompt:
         """Add a prompt to a keyword; one request, no credit.
+
+        Args:
+            keyword_id: The keyword.
+            prompt: Question, at least one character.
 
         Raises:
             OutcomeUnknownError: The prompt may exist; list the prompts before repeating the call.
@@ -144,6 +177,9 @@ class Prompts(Resource):
 
         While an analysis of the prompt runs, its job is returned, and nothing is paid. The specification does not show
         this call.
+
+        Args:
+            prompt_id: The prompt.
 
         Returns:
             The job; ``await job`` gives the prompt as it is after the analysis.

@@ -25,7 +25,11 @@ class BrandVoices(Resource):
         return self._pipeline.list("list_brand_voices", BrandVoice, workspace_id, page=page, limit=limit)
 
     async def get(self, brand_voice_id: str) -> BrandVoice:
-        """Return a brand voice; one request, no credit."""
+        """Return a brand voice; one request, no credit.
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_brand_voice", BrandVoice, brand_voice_id)
 
 
@@ -68,5 +72,9 @@ class KnowledgeDocuments(Resource):
         return await self._launcher.launch(JobKind.KNOWLEDGE_DOCUMENT, workspace_id, name=name, body=body)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
-        """Return a knowledge document; one request, no credit (specification 4.6b)."""
+        """Return a knowledge document; one request, no credit (specification 4.6b).
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_knowledge_document", KnowledgeDocument, knowledge_document_id)

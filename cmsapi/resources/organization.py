@@ -40,7 +40,11 @@ class Workspaces(Resource):
         return self._pipeline.list("list_workspaces", Workspace, page=page, limit=limit)
 
     async def get(self, workspace_id: str) -> Workspace:
-        """Return a workspace; one request, no credit (specification 4.2)."""
+        """Return a workspace; one request, no credit (specification 4.2).
+
+        Raises:
+            NotFoundError: It does not exist, or is not visible to this key.
+        """
         return await self._pipeline.call("get_workspace", Workspace, workspace_id)
 
     def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:

@@ -14,8 +14,8 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError("the sandbox needs an extra: pip install 'cmsapi[sandbox]'") from None
 
-from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.openapi import Operation, Parameter
+from cmsapi.sandbox.refusal import Refusal
 
 JSON_TYPE = re.compile(r"application/(\S+\+)?json")
 INTEGER = re.compile(r"-?[0-9]{1,18}")

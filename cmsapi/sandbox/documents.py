@@ -30,17 +30,17 @@ def _related(store: Store, table: str, identifier: str | None, *names: str) -> D
     return None if identifier is None else _pick(store.tables[table][identifier], *names)
 
 
-page = _fields("id", "url", "lastStatusCode")
-keyword = _fields("id", "keyword", "analysisStatus", "lastAnalyzedAt", "searchVolume", *PLACE, "pageId")
-prompt = _fields("id", "prompt", "analysisStatus", "lastAnalyzedAt")
-generation = _fields("id", "status")
-search = _fields("id", "createdAt", "keyword", "nbContentIdeas", "searchVolume", "status")
-idea = _fields("id", "keyword", "searchVolume", "createdAt")
-content_status = _fields(*STATUS)
-brand_voice = _fields(
+page: Show = _fields("id", "url", "lastStatusCode")
+keyword: Show = _fields("id", "keyword", "analysisStatus", "lastAnalyzedAt", "searchVolume", *PLACE, "pageId")
+prompt: Show = _fields("id", "prompt", "analysisStatus", "lastAnalyzedAt")
+generation: Show = _fields("id", "status")
+search: Show = _fields("id", "createdAt", "keyword", "nbContentIdeas", "searchVolume", "status")
+idea: Show = _fields("id", "keyword", "searchVolume", "createdAt")
+content_status: Show = _fields(*STATUS)
+brand_voice: Show = _fields(
     "id", "name", "brandName", "targetAudience", "additionalInformation", "enabled", "status", "createdAt"
 )
-member = _fields(*MEMBER, "role")
+member: Show = _fields(*MEMBER, "role")
 
 
 def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:

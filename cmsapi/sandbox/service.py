@@ -24,8 +24,8 @@ from cmsapi.sandbox.handlers import HANDLERS
 from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.ledger import Ledger, LoggedRequest
 from cmsapi.sandbox.limits import KeyWindows, Limits
-from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.openapi import Match, routes
+from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})

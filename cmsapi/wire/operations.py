@@ -37,9 +37,9 @@ class Operation:
     repeatable: bool  # whether it reads, or does the same when done twice, so that a lost answer does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
 
-    @parameters.default
-    def _named_in_path(self) -> tuple[str, ...]:
-        return tuple(re.sub(r"([A-Z])", r"_\1", name).lower() for name in re.findall(r"\{(\w+)\}", self.path))
+    def __attrs_post_init__(self) -> None:
+        names = (re.sub(r"([A-Z])", r"_\1", name).lower() for name in re.findall(r"\{(\w+)\}", self.path))
+        object.__setattr__(self, "parameters", tuple(names))
 
     def fill(self, ids: tuple[object, ...]) -> str:
         """Return the path with identifiers in the order of its parameters; refuse what cannot be one."""
