@@ -51,6 +51,10 @@ def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any])
     return error
 
 
+REQUEST_ID = "x-request-id"
+"""Header of answers with the identifier that support asks for; the specification names none."""
+
+
 class CMSError(Exception):
     """Base class of all cmsapi errors."""
 
@@ -116,7 +120,7 @@ class APIError(CMSError):
     @property
     def request_id(self) -> str | None:
         """The identifier that support asks for, from ``X-Request-Id``."""
-        return self.headers.get("x-request-id")
+        return self.headers.get(REQUEST_ID)
 
     @property
     def field(self) -> str | None:

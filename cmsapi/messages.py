@@ -12,6 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from cmsapi.errors import REQUEST_ID
+
 
 @frozen
 class Request:
@@ -49,7 +51,7 @@ class Response:
     @property
     def request_id(self) -> str | None:
         """The identifier that support asks for, from ``X-Request-Id``; None if the service sent none."""
-        return self.headers.get("x-request-id")
+        return self.headers.get(REQUEST_ID)
 
     def json(self) -> Any:
         """Return the body parsed as JSON.

@@ -83,7 +83,7 @@ class Batch:
         An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails
         with `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
 
-        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ValueError` if
+        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ArgumentError` if
         two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
@@ -171,7 +171,7 @@ class _BatchRun(Run[I, R]):
         names = [check_text("key", self._key(item)) for item in items]
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
-            raise ValueError(f"two items of the batch have the name {repeated[0]!r}: pass key= to tell them apart")
+            raise ArgumentError("key", f"must tell the items apart: two of them are {repeated[0]!r}")
         self.total, self._names = len(items), dict(enumerate(names))
         self.statuses = dict.fromkeys(names, JobStatus.SENDING)
         rows = await poller.store.items(str(self._batch))

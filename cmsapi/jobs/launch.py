@@ -1,7 +1,7 @@
 """Launches: at most once, never lost.
 
 A launch costs credits and cannot be recognized by the service when it comes twice. So it is written down before it is
-sent, as a row of the state. What follows from its answer, or from none, is decided in `cmsapi.jobs.verdicts`.
+sent, as a row of the state. What follows from its answer, or from none, is decided in `cmsapi.jobs.launch_failures`.
 
 A launch runs in a task of its own. Until it may be sent, it ends with the last caller who waits for it; from then on it
 goes on, even if every caller is cancelled, and its row keeps the job.
@@ -41,7 +41,7 @@ from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import Tracked
-from cmsapi.jobs.verdicts import Verdict, verdict_of
+from cmsapi.jobs.launch_failures import Verdict, verdict_of
 from cmsapi.limits.limiter import Priority
 from cmsapi.observe.events import RetryScheduled
 from cmsapi.observe.log import logger

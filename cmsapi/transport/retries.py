@@ -5,7 +5,7 @@
 * A lost answer, or one without that form, from something in between, which does not know whether the service has acted:
   only what has the same effect when done twice. A 429 refuses for certain.
 
-Launches have a rule of their own, in `cmsapi.jobs.verdicts`, and share the wait.
+Launches have a rule of their own, in `cmsapi.jobs.launch_failures`, and share the wait.
 """
 
 from __future__ import annotations
