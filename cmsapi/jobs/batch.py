@@ -83,8 +83,8 @@ class Batch:
         An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails
         with `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
 
-        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and the iteration raises `ArgumentError` if
-        two have one name; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
+        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and two of one name are refused when the
+        iteration begins; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)

@@ -36,12 +36,12 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind, service_time
+from cmsapi.jobs.launch_failures import Verdict, verdict_of
 from cmsapi.jobs.poller import LOOK, Poller, poller_of
 from cmsapi.jobs.recovery import Recovery
 from cmsapi.jobs.review import OnReview
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import Tracked
-from cmsapi.jobs.launch_failures import Verdict, verdict_of
 from cmsapi.limits.limiter import Priority
 from cmsapi.observe.events import RetryScheduled
 from cmsapi.observe.log import logger
