@@ -233,7 +233,7 @@ class Client:
         hooks: Sequence[Hook] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a copy with other options that shares limits and connections; closing the client closes it, too.
+        """Return a copy with other options that shares limits and connections; closing the client also closes the copy.
 
         Args:
             retry: When requests are repeated.

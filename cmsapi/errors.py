@@ -79,7 +79,7 @@ class ArgumentError(CMSError, ValueError):
 
 
 class ClientClosedError(CMSError, RuntimeError):
-    """Raised when a client is used after it was closed, or in another event loop than its own."""
+    """Raised when a client is used after it was closed, or in an event loop other than its own."""
 
 
 class APIError(CMSError):
@@ -284,7 +284,7 @@ class UnclearJobError(JobError):
 
 
 class JobDetachedError(JobError):
-    """Raised for those who wait for a job that is detached. The job goes on at the service."""
+    """Raised when a job is detached while something waits for it. The job goes on at the service."""
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):

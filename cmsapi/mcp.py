@@ -70,7 +70,7 @@ class Tools:
         return await self._launch(search, [keyword], f"search {workspace_id} {attempt}", wait)
 
     async def generate_article(self, content_id: str, wait: Wait = 45, attempt: Attempt = 1) -> Answer:
-        """Generate an article for a draft whose keyword is analyzed, for an AI-writing credit; then decide_review."""
+        """Generate an article for a draft whose keyword is analyzed (an AI-writing credit); next call decide_review."""
         return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
 
     async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:

@@ -24,8 +24,8 @@ _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64
 def to_pandas(items: Iterable[Any]) -> DataFrame:
     """Return models, or outcomes of a fan-out, as a table of pandas with a row for each. Sends nothing.
 
-    Columns are the fields of the class, whatever the rows have: those of an object inside it with a dot, as
-    ``page.url``, and keys that the class does not know as ``extra.nameOnTheWire``. A list stays an object in its cell.
+    Columns are the fields of the class, even if no row has a value. Fields of nested objects have a dot, as
+    ``page.url``; keys that the class does not know become ``extra.nameOnTheWire``. A list stays an object in its cell.
     Outcomes have ``item``, ``ok`` and ``error`` first, and then the columns of their values. Times are in UTC; whole
     numbers and booleans may be missing. An empty list has no columns.
 
@@ -65,7 +65,7 @@ def _row(item: Any) -> Iterator[Cell]:
 
 
 def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
-    """Yield the cells of an object; without one, those that one of its class would have."""
+    """Yield the cells of an object; for None, the empty cells of its class."""
     for name, kind in _fields(cls).items():
         value = getattr(item, name, None)
         if name == "extra":

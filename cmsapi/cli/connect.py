@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client of the service that the environment names, with the state of the option unless one is given."""
+    """Return a client of the service that the environment names; ``state`` replaces that of the options."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"

@@ -195,7 +195,7 @@ async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most
 
 
 def _command_to_go_on(name: str, items: Sequence[str]) -> str:
-    """Return the command that goes on with a batch; items that came from standard input are kept in a file for it."""
+    """Return the command that continues a batch; save items that came from standard input in a file for it."""
     words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
     if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")

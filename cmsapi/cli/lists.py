@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add the command of one list, whose rows are in what is given to the command, or in the organization."""
+    """Add the command of one list: of each parent that the command is given, or of the whole organization."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:

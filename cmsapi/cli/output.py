@@ -58,7 +58,7 @@ def columns(text: str) -> dict[str, str]:
 
 
 def attribute(model: Any, path: str) -> Any:
-    """Return an attribute of an attribute; None if one is missing."""
+    """Return the value at a dotted path of attributes; None if one is missing."""
     return reduce(lambda value, name: getattr(value, name, None), path.split("."), model)
 
 

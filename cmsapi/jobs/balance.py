@@ -1,4 +1,4 @@
-"""The balance of searches, which is all that tells whether a search was accepted that the service answered with 500."""
+"""The balance of searches: the only evidence of whether a search was accepted after the service answered with 500."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.transport.pipeline import Pipeline
 
 
 class Balance:
-    """What the balance of searches has to be if no launch but the answered ones was accepted."""
+    """Expected balance of searches if only the answered launches were accepted."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind

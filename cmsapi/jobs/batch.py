@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 @frozen
 class BatchStatus:
-    """How many items of a batch are where, in all its runs and processes."""
+    """Numbers of a batch's items by status, over all its runs and processes."""
 
     name: str
     running: int  # being launched, or at work

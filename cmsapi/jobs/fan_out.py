@@ -313,7 +313,7 @@ def check_options(
     max_credits: int | None,
     timeout: float | timedelta | None,
 ) -> tuple[Any, int | None, Budget, float]:
-    """Return the arguments of ``map`` as a `Run` takes them; refuse what cannot be meant."""
+    """Return the arguments of ``map`` in the form that `Run` takes; refuse invalid ones."""
     if isinstance(items, str | bytes):
         raise ArgumentError("items", "must be several items, not one text")
     check_word("errors", errors, ("collect", "raise"))

@@ -77,7 +77,7 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 
 
 class _InTheWayError(Exception):
-    """Raised, with its row, for another launch of the target or item, or of another process that took this one over."""
+    """Raised when the target or item has another launch, or another process took this one over; carries the row."""
 
 
 class _SuspendedError(Exception):
@@ -193,7 +193,7 @@ class Launch:
         return f"{self._kind.name} of {self._token.name}"
 
     def other_settings(self, token: str | None) -> JobError:
-        """Return the error of a launch with other settings."""
+        """Return the error for a launch whose settings differ from those of the running one."""
         return JobError(f"{self}: another one with other settings is under way; nothing was sent", token=token)
 
     async def run(self) -> Tracked:

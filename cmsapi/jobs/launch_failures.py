@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 def verdict_of(failure: CMSError, *, first: bool) -> Verdict:
-    """Return what a failure means; unless it is of the first attempt, a refusal may be of the second one only."""
+    """Return what a failure means; a refusal of a later attempt says nothing about the earlier ones."""
     if isinstance(failure, NotSentError):
         return Verdict.REPEAT
     if isinstance(failure, ConfigError):  # settings that cannot be used will not get better

@@ -1,4 +1,4 @@
-"""``client.jobs``: what concerns jobs of every kind."""
+"""``client.jobs``: methods for jobs of every kind."""
 
 from __future__ import annotations
 

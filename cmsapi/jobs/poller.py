@@ -122,14 +122,14 @@ class Poller:
         return job
 
     def watch(self, job: Tracked) -> None:
-        """Poll a job for one more wait."""
+        """Count one more wait for a job, and poll the job."""
         job.watchers += 1
         if job not in self.schedule.jobs and not job.done:
             self.schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
             self.changed()
 
     def unwatch(self, job: Tracked) -> None:
-        """Poll a job for one wait less."""
+        """Count one wait less for a job, and stop polling it after the last one."""
         job.watchers -= 1
         if not job.watchers:
             self.schedule.forget(job)

@@ -28,7 +28,7 @@ _WORDS = {"confirm": ("applied",), "cancel": ("discarded",)}
 
 
 def decision_of(written: str | None, word: str | None) -> str:
-    """Return whose decision the word of a generation shows, if one was written down."""
+    """Return the decision that was written down, or ``elsewhere`` if there is none or the word contradicts it."""
     others = [each for choice, words in _WORDS.items() if choice != written for each in words]
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 

@@ -9,8 +9,8 @@ that find a job still running (misses), so the only question is which misses to 
 * `Schedule.plan` takes the lowest price, one for all kinds, whose misses fit, and whose misses before ages have doubled
   take no more than a part of what is free, with those of the time before: a tail that nothing announced always finds
   something left.
-* While little is known, a part goes to early polls, which teach. One that finds its job finished costs nothing, so that
-  they go on as long as they do. Advised intervals are kept as long as they fit.
+* While little is known, a part goes to early polls, from which the schedule learns. Those that find a finished job cost
+  nothing, so they continue while they find some. Advised intervals are kept as long as they fit.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Schedule(Generic[J]):
         return sum(1 + self.results[watched.kind] for watched in self.jobs.values())
 
     def may_poll(self, job: J, now: float, free: int) -> bool:
-        """Return True if a poll leaves what other jobs need, or has probably to be paid anyway."""
+        """Return True if a poll leaves enough requests for other jobs, or will probably find the job finished."""
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
     def may_launch(self, life: float, free: int) -> bool:

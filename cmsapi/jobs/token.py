@@ -33,7 +33,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """Return the token that a text stands for; refuse what is none."""
+        """Parse the text of a token; raise `ArgumentError` if it is not one."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             kind, id, name, own, before, at, launch = (None if each is None else str(each) for each in fields)  # noqa: A001  as in its field

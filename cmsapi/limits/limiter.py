@@ -202,7 +202,7 @@ class Limiter:
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:
-        """Return what the hour holds, for planning its requests."""
+        """Return a forecast of the requests that are free in the hour."""
         now, hour = asyncio.get_running_loop().time(), self._hour
         free = hour.free(now)
 
@@ -213,7 +213,7 @@ class Limiter:
         return Forecast(hour.limit, left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
-        """Return ``now`` if a request may go, else when that can change by itself; infinity if an answer decides."""
+        """Return ``now`` if a request may be sent, else when to check again; infinity if that depends on an answer."""
         if now < self._paused_until:
             return self._paused_until
         if self._hour.in_flight and not self._told:

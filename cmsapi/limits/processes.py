@@ -57,7 +57,7 @@ class SharedLimiter(Limiter):
         return own
 
     def release(self, permit: Permit) -> None:
-        """Account for the end of a request, here at once and in the store as soon as it answers."""
+        """Record the end of a request, in this process at once and in the store as soon as the store answers."""
         super().release(permit)
         if name := self._names.pop(permit.number, None):
             task = asyncio.create_task(self._report(name, permit))
@@ -65,7 +65,7 @@ class SharedLimiter(Limiter):
             task.add_done_callback(self._reports.discard)
 
     async def aclose(self) -> None:
-        """Refuse what waits, and wait until the store knows of all answers."""
+        """Refuse waiting requests, and wait until the store has recorded all answers."""
         await super().aclose()
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 

@@ -37,7 +37,7 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Requests whose answers have come, and whose tokens were out when they were last counted."""
+        """Number of answered requests whose tokens were not back at the latest count."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:

@@ -12,7 +12,7 @@ from cmsapi.models.base import Model, Reference, UserReference
 
 @frozen(kw_only=True, slots=False)
 class Credits(Model):
-    """Credits that an organization has left, by what they pay for."""
+    """Credits that an organization has left, by type of credit."""
 
     analysis: int | None = None
     ai_writing: int | None = None

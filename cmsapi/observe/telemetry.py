@@ -10,11 +10,11 @@ a retry is scheduled, or      an event ``retry`` or ``rate limit`` of the span t
 requests wait for the hour
 ============================  =======================================================================================
 
-Spans are made when everything is over, so that none stays open. The parent of a request is the span that is current
-where the call is made; one that has ended is none. Jobs have no parent, since all who wait for one share it.
+Spans are created after the work has ended, so that none stays open. The parent of a request is the current span of
+the caller, unless that span has ended. Jobs have no parent, because all callers that wait for a job share it.
 
-Attributes have the stable names of OpenTelemetry where there are any, and begin with ``cmsapi.`` otherwise. They have
-the identifiers of jobs' targets, and neither keys, addresses, queries nor texts.
+Attributes follow OpenTelemetry's stable conventions where these name them, and begin with ``cmsapi.`` otherwise. They
+contain the identifiers of jobs' targets, but no keys, addresses, queries or texts.
 """
 
 from __future__ import annotations

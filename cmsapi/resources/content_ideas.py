@@ -42,12 +42,12 @@ class ContentIdeaSearches(Resource):
         return await self._pipeline.call("get_content_idea_search", ContentIdeaSearch, search_id)
 
     def ideas(self, search_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[ContentIdea]:
-        """List the ideas of a search; one request a page, no credit (specification 4.6).
+        """List the ideas of a search; one request per page, no credit (specification 4.6).
 
         Args:
             search_id: A search whose status is ``success``.
             page: Number of the first page to read, from 1.
-            limit: Ideas a page, 1 to 100.
+            limit: Ideas per page, 1 to 100.
 
         Raises:
             ConflictError: The search has not finished.

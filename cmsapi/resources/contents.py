@@ -48,7 +48,7 @@ class Contents(Resource):
         page: int = 1,
         limit: int = MAX_LIMIT,
     ) -> Paginator[ContentSummary]:
-        """List the contents of a workspace without their text; one request a page, no credit.
+        """List the contents of a workspace without their text; one request per page, no credit.
 
         The specification does not show this list; its filters come from a public reference of the interface.
 
@@ -60,7 +60,7 @@ class Contents(Resource):
             content_score_max: Only contents with at most this score.
             content_status_id: Only contents with this workflow status, or with one of several.
             page: Number of the first page to read, from 1.
-            limit: Contents a page, 1 to 100.
+            limit: Contents per page, 1 to 100.
         """
         scores = {
             "content_score": content_score,

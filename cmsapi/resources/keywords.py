@@ -17,12 +17,12 @@ class Pages(Resource):
     """Read, import, crawl and delete pages. Only the deletion is in the specification."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[WebPage]:
-        """List the pages of a workspace; one request a page of the list, no credit.
+        """List the pages of a workspace; one request for each page of the list, no credit.
 
         Args:
             workspace_id: The workspace.
             page: Number of the first page of the list to read, from 1.
-            limit: Pages of the website a page of the list, 1 to 100.
+            limit: Pages of the website per page of the list, 1 to 100.
         """
         return self._pipeline.list("list_pages", WebPage, workspace_id, page=page, limit=limit)
 
@@ -65,12 +65,12 @@ class Keywords(Resource):
     """Read, add and analyze keywords, and score texts against their recommendations."""
 
     def list(self, page_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Keyword]:
-        """List the keywords of a page; one request a page of the list, no credit.
+        """List the keywords of a page; one request for each page of the list, no credit.
 
         Args:
             page_id: The page of the website.
             page: Number of the first page of the list to read, from 1.
-            limit: Keywords a page of the list, 1 to 100.
+            limit: Keywords per page of the list, 1 to 100.
         """
         return self._pipeline.list("list_keywords", Keyword, page_id, page=page, limit=limit)
 
@@ -142,12 +142,12 @@ class Prompts(Resource):
     """Read and add prompts, and score texts against them. The specification shows none of this."""
 
     def list(self, keyword_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Prompt]:
-        """List the prompts of a keyword; one request a page, no credit.
+        """List the prompts of a keyword; one request per page, no credit.
 
         Args:
             keyword_id: The keyword.
             page: Number of the first page to read, from 1.
-            limit: Prompts a page, 1 to 100.
+            limit: Prompts per page, 1 to 100.
         """
         return self._pipeline.list("list_prompts", Prompt, keyword_id, page=page, limit=limit)
 

@@ -15,12 +15,12 @@ class BrandVoices(Resource):
     """Read brand voices. The specification does not show how."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[BrandVoice]:
-        """List the brand voices of a workspace; one request a page, no credit.
+        """List the brand voices of a workspace; one request per page, no credit.
 
         Args:
             workspace_id: The workspace.
             page: Number of the first page to read, from 1.
-            limit: Brand voices a page, 1 to 100.
+            limit: Brand voices per page, 1 to 100.
         """
         return self._pipeline.list("list_brand_voices", BrandVoice, workspace_id, page=page, limit=limit)
 
@@ -37,12 +37,12 @@ class KnowledgeDocuments(Resource):
     """Create and read knowledge documents."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[KnowledgeDocument]:
-        """List the knowledge documents of a workspace; one request a page, no credit (specification 4.8).
+        """List the knowledge documents of a workspace; one request per page, no credit (specification 4.8).
 
         Args:
             workspace_id: The workspace.
             page: Number of the first page to read, from 1.
-            limit: Documents a page, 1 to 100.
+            limit: Documents per page, 1 to 100.
         """
         return self._pipeline.list("list_knowledge_documents", KnowledgeDocument, workspace_id, page=page, limit=limit)
 

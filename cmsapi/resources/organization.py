@@ -15,11 +15,11 @@ class Users(Resource):
     """List the members of the organization. The key's own user is `Client.me`."""
 
     def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
-        """List the members with their role; one request a page, no credit (specification 4.8).
+        """List the members with their role; one request per page, no credit (specification 4.8).
 
         Args:
             page: Number of the first page to read, from 1.
-            limit: Members a page, 1 to 100.
+            limit: Members per page, 1 to 100.
 
         Raises:
             ForbiddenError: The key's user is no admin.
@@ -31,11 +31,11 @@ class Workspaces(Resource):
     """Read workspaces."""
 
     def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Workspace]:
-        """List the workspaces that the key's user can see; one request a page, no credit (specification 4.8).
+        """List the workspaces that the key's user can see; one request per page, no credit (specification 4.8).
 
         Args:
             page: Number of the first page to read, from 1.
-            limit: Workspaces a page, 1 to 100.
+            limit: Workspaces per page, 1 to 100.
         """
         return self._pipeline.list("list_workspaces", Workspace, page=page, limit=limit)
 
@@ -48,12 +48,12 @@ class Workspaces(Resource):
         return await self._pipeline.call("get_workspace", Workspace, workspace_id)
 
     def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
-        """List the members of a workspace; one request a page, no credit. The specification does not show it.
+        """List the members of a workspace; one request per page, no credit. The specification does not show it.
 
         Args:
             workspace_id: The workspace.
             page: Number of the first page to read, from 1.
-            limit: Members a page, 1 to 100.
+            limit: Members per page, 1 to 100.
         """
         return self._pipeline.list("list_workspace_members", Member, workspace_id, page=page, limit=limit)
 
@@ -73,13 +73,13 @@ class CreditUsages(Resource):
         page: int = 1,
         limit: int = MAX_LIMIT,
     ) -> Paginator[CreditUsage]:
-        """List the organization's entries of one type of credits; one request a page, no credit (specification 4.7).
+        """List the organization's entries of one type of credits; one request per page, no credit (specification 4.7).
 
         Args:
             type: Type of credits; the service takes one a request.
             text: Only entries with this text.
             page: Number of the first page to read, from 1.
-            limit: Entries a page, 1 to 100.
+            limit: Entries per page, 1 to 100.
         """
         params = {"type": check_word("type", type, CreditType), "q": text}
         return self._pipeline.list("list_credit_usages", CreditUsage, params=params, page=page, limit=limit)

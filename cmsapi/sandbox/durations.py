@@ -45,7 +45,7 @@ class Lognormal:
 
 @frozen
 class Mixture:
-    """Durations of several distributions.
+    """Durations drawn from a weighted mixture of distributions.
 
     Args:
         parts: Pairs of a weight and a distribution.

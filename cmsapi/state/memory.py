@@ -13,7 +13,7 @@ from cmsapi.state.store import ENDED, OPEN, JobStatus, Row
 
 
 class MemoryStore:
-    """Launches in dictionaries; the clock is the event loop's, and the limits are those of this process anyway."""
+    """A store of launches in dictionaries, with the clock of the event loop and the limits of this process."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}

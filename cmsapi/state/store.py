@@ -112,8 +112,8 @@ class Store(Protocol):
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch, and return True, if it still has the status and attempt of ``row``.
 
-        One that is over opens again only if no other launch of its target is open. One whose job has ended is deleted
-        if no item of a batch needs it.
+        A launch that is over opens again only if no other launch of its target is open. A launch whose job has ended
+        is deleted if no item of a batch needs it.
         """
         ...
 
@@ -130,7 +130,7 @@ class Store(Protocol):
         ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and their launches where no other item needs them and they are over."""
+        """Delete items of a batch, and those of their launches that are over and that no other item needs."""
         ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
@@ -208,7 +208,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
 
 
 def host_of(url: str) -> str:
-    """Return an address without what may be a password, for errors; refuse what is none."""
+    """Return scheme and host of an address, for errors that show no password; refuse an invalid address."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The aiohttp transport: one request sent at most once, and failures sorted by whether anything can have arrived.
+"""The aiohttp transport: one request sent at most once, and failures classed by whether it may have arrived.
 
-aiohttp is imported with this module, which is loaded with the first client that needs it: it is most of the import
-time.
+aiohttp is imported with this module, which is loaded with the first client that needs it, because aiohttp takes most
+of the import time.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Return the body of an answer as a model that knows its answer; None if there is nothing to read."""
+    """Return the body of an answer as a model with ``response`` set; None if there is nothing to read."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body or b"null", operation)  # a 204 has no body

@@ -55,7 +55,7 @@ def register(converter: Converter) -> None:
 
 
 def parse(body: bytes, operation: str | None = None) -> Any:
-    """Parse a body as strict JSON; raise `DecodeError` for what is none, or only for Python."""
+    """Parse a body as strict JSON; raise `DecodeError` if it is invalid, even if Python's parser would accept it."""
     try:
         return _DECODER.decode(body.decode())
     except RecursionError:

@@ -83,7 +83,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; a request a page."""
+    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; one request per page."""
 
     def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
         check_number("page", page, 1)
@@ -106,5 +106,5 @@ class Paginator(Generic[T]):
         return _Pages(self._fetch, self._page)
 
     async def to_pandas(self) -> DataFrame:
-        """Return all items as a table of pandas, as `cmsapi.to_pandas` does; a request a page."""
+        """Return all items as a table of pandas, as `cmsapi.to_pandas` does; one request per page."""
         return to_pandas([item async for item in self])
