@@ -81,11 +81,11 @@ class Kind:
     shape: type[Model]  # of that document
     answer: Any  # to a launch: its model, or None, too
     credit: CreditType | None = None  # that a launch costs
-    joins: bool = True  # whether a launch while one runs for the same target returns that one
     words: Mapping[str, str] = field(factory=dict)  # further words, from `PollPolicy.words`
 
     status_field: ClassVar[str] = "status"
-    leaves_traces: ClassVar[bool] = False  # whether `shows` can ever be true
+    # Whether a target has one such job at a time, and its document shows it: a launch joins it, and a lost one is seen.
+    exclusive: ClassVar[bool] = False
 
     def balance(self, user: User) -> int | None:
         """Return the credits that are left for launches of this kind; None if the kind or the service does not say."""
@@ -135,15 +135,16 @@ class AnalysisKind(Kind):
     """Analyses of keywords and prompts, which have no identifier of their own."""
 
     status_field: ClassVar[str] = "analysis_status"
-    leaves_traces: ClassVar[bool] = True
+    time_field: ClassVar[str] = "last_analyzed_at"
+    exclusive: ClassVar[bool] = True
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        if document.analysis_status is None:
+        if getattr(document, self.status_field) is None:
             return Observation(Phase.RUNNING)  # as before the first analysis
         seen = super().read(document, launch)
-        if seen.phase in (Phase.UNCLEAR, Phase.RUNNING) or launch.moved or _is_new(document, launch):
+        if seen.phase in (Phase.UNCLEAR, Phase.RUNNING) or launch.moved or self._is_new(document, launch):
             return seen
-        untimed = document.last_analyzed_at is None or launch.at is None
+        untimed = getattr(document, self.time_field) is None or launch.at is None
         if launch.age >= _BELIEVED and (seen.phase is Phase.FAILED or untimed):
             return seen
         if untimed and seen.phase is Phase.SUCCEEDED:
@@ -151,17 +152,21 @@ class AnalysisKind(Kind):
         return Observation(Phase.RUNNING)  # as before the launch
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
-        return super().read(document, launch).phase is Phase.RUNNING or _is_new(document, launch)
+        return super().read(document, launch).phase is Phase.RUNNING or self._is_new(document, launch)
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
         return target, None
+
+    def _is_new(self, document: Any, launch: LaunchContext) -> bool:
+        analyzed = getattr(document, self.time_field)
+        return analyzed is not None and launch.at is not None and bool(analyzed >= launch.at)
 
 
 @frozen
 class GenerationKind(Kind):
     """Generations of articles; a content shows its newest one, which may be someone else's."""
 
-    leaves_traces: ClassVar[bool] = True
+    exclusive: ClassVar[bool] = True
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
         if launch.own is not None and document.id is not None and document.id != launch.own:
@@ -177,20 +182,15 @@ class GenerationKind(Kind):
         return target, answer.id
 
 
-def _is_new(document: Any, launch: LaunchContext) -> bool:
-    analyzed = document.last_analyzed_at
-    return analyzed is not None and launch.at is not None and analyzed >= launch.at
-
-
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
     """Return the kinds by name, with further words of the service."""
     paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
-    search, doc, alone, maybe = ContentIdeaSearch, KnowledgeDocument, False, Model | None
+    search, document, anything = ContentIdeaSearch, KnowledgeDocument, Model | None
     kinds = (
-        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, maybe, paid),
-        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, maybe, paid),
-        SearchKind(JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea, alone),
+        AnalysisKind(JobKind.ANALYSIS, "analyze_keyword", "get_keyword", Keyword, anything, paid),
+        AnalysisKind(JobKind.PROMPT, "analyze_prompt", "get_prompt", Prompt, anything, paid),
+        SearchKind(JobKind.SEARCH, "start_content_idea_search", "get_content_idea_search", search, search, idea),
         GenerationKind(JobKind.GENERATION, "generate_content", "get_generation", Generation, Generation, writing),
-        Kind(JobKind.KNOWLEDGE_DOCUMENT, "create_knowledge_document", "get_knowledge_document", doc, doc, None, alone),
+        Kind(JobKind.KNOWLEDGE_DOCUMENT, "create_knowledge_document", "get_knowledge_document", document, document),
     )
     return {kind.name: evolve(kind, words=words or {}) for kind in kinds}

@@ -163,11 +163,11 @@ class Launch:
         self, launcher: Launcher, poller: Poller, token: Token, body: Any, on_review: OnReview | None, item: Item | None
     ) -> None:
         kind = self._kind = launcher.recovery.kinds[token.kind]
-        joins = kind.joins and launcher.policy.dedupe == "join"
+        joins = kind.exclusive and launcher.policy.dedupe == "join"
         self.target: str = token.id if joins else f"{token.id} {secrets.token_hex(6)}"
         # With the client, so that no client depends on another one.
         self.key: tuple[object, ...] = (launcher.pipeline.account, kind.name, self.target)
-        self.settings: str | None = _digest(launcher.pipeline, body) if kind.joins and body is not None else None
+        self.settings: str | None = _digest(launcher.pipeline, body) if kind.exclusive and body is not None else None
         self.place: tuple[str, str] | None = (item.batch, item.key) if item and item.batch else None
         self.callers: int = 0
         self.sent: bool = False  # whether it may have been sent, so that it has to go on
@@ -201,7 +201,7 @@ class Launch:
         try:
             await self._poller.open(self._pipeline)
             store, place = self._poller.store, (self._kind.name, self.target)
-            row = await store.find(*place) if self._kind.joins else None
+            row = await store.find(*place) if self._kind.exclusive else None
             while True:
                 if row is None:
                     try:
@@ -357,7 +357,7 @@ class Launch:
         return False
 
     async def _settle(self, failure: CMSError, verdict: Verdict) -> Tracked:
-        if self._kind.leaves_traces and verdict is Verdict.DOUBT:
+        if self._kind.exclusive and verdict is Verdict.DOUBT:
             logger.warning(
                 "%s: it is not known whether the service has accepted it; its document is going to tell", self
             )

@@ -106,11 +106,10 @@ class Recovery:
             return tracked
         kind = self.kinds[JobKind(row.kind)]
         path = self.pipeline.operations[kind.poll].fill((Token.parse(row.token or "").id,))
-        where = f"{path} does not show it" if kind.leaves_traces else "see the application, or credit_usages"
-        problem = (
-            f"{row.kind} of {row.name}: the launch may have been accepted, and a credit spent; it was not confirmed "
-            f"(attempt {row.attempt}), and {where}. Look there before you launch again"
-        )
+        where = f"{path} does not show it" if kind.exclusive else "see the application, or credit_usages"
+        spent = ", and a credit spent" if kind.credit else ""
+        problem = f"{row.kind} of {row.name}: the launch may have been accepted{spent}; it was not confirmed "
+        problem += f"(attempt {row.attempt}), and {where}. Look there before you launch again"
         self.poller.balance.changed(accepted=False)
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
             there = await self.poller.store.get(row.id)  # another process has settled it meanwhile
@@ -122,7 +121,7 @@ class Recovery:
         """Return the job of a launch if its document shows it; raise what keeps it from being read."""
         token = Token.parse(row.token or "")
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
-        if not kind.leaves_traces:
+        if not kind.exclusive:
             return None
         try:
             document: Any = await self.pipeline.call(kind.poll, kind.shape, token.id, priority=Priority.RESULT)
