@@ -356,8 +356,9 @@ class Poller:
 
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()
-        self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, 2 * self._pause))
-        self._quiet_until = now + self._pause
+        if not now < self._quiet_until < math.inf:  # else it was under way when another one failed
+            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, 2 * self._pause))
+            self._quiet_until = now + self._pause
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)
         job.failing_since = min(job.failing_since, now)

@@ -58,7 +58,7 @@ class MemoryStore:
             self._open[place] = row.id
         elif there.status in OPEN:
             del self._open[place]
-        if changed.status in ENDED and not self._uses[row.id]:
+        if changes.get("status") in ENDED and not self._uses[row.id]:
             await self.delete(row.id)
         return True
 

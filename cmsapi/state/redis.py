@@ -118,9 +118,12 @@ class RedisStore:
     def _read(self, answer: list[Any]) -> list[tuple[str, Row]]:
         now, found = float(answer[0]), []
         for name, launch_id, pairs in answer[1:]:
-            row: dict[str, Any] = {field.decode(): value for field, value in zip(pairs[::2], pairs[1::2], strict=True)}
-            row |= {field: value.decode() for field, value in row.items() if field != "result"}
-            created, deadline = float(row.pop("created")), float(row.pop("deadline"))
+            read: dict[str, Any] = {name.decode(): value for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+            created, deadline = float(read["created"]), float(read["deadline"])
+            # A newer version may have written fields that this one does not know.
+            row = {
+                each: value if each == "result" else value.decode() for each, value in read.items() if each in _FIELDS
+            }
             row |= {"status": JobStatus(row["status"]), "attempt": int(row["attempt"]), "id": launch_id.decode()}
             found.append((name.decode(), Row(**row, age=now - created, remaining=deadline - now)))
         return found
@@ -144,9 +147,8 @@ class RedisStore:
             except BaseException as error:
                 await self.aclose()
                 if isinstance(error, self._errors):
-                    raise StateError(
-                        f"the state {self._name} does not answer: {type(error).__name__}: {error}"
-                    ) from error
+                    reason = f"{type(error).__name__}: {error}"
+                    raise StateError(f"the state {self._name} does not answer: {reason}") from error
                 raise
 
     async def _open(self) -> None:

@@ -24,8 +24,7 @@ from cmsapi.errors import ConfigError, StateError
 SCHEMA = "1"
 """Version of what a state contains. New columns may be null; everything else needs a new version."""
 
-PATIENCE = 30
-"""Seconds that a connection, a statement or a lock may take."""
+PATIENCE = 30  # seconds that a connection, a statement or a lock may take
 
 
 class JobStatus(StrEnum):
@@ -45,8 +44,7 @@ class JobStatus(StrEnum):
 
 OPEN = frozenset({JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW})
 """Statuses of launches that are not over; there is at most one of them for a kind and target."""
-ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})
-"""Statuses of launches whose jobs have ended."""
+ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})  # statuses of launches whose jobs have ended
 
 
 @frozen
@@ -78,8 +76,8 @@ class Taken:
     """What came of asking for permission to send a request."""
 
     wait: float  # seconds after which to ask again; 0 if it may go
-    used: int  # requests of all processes in the last hour
-    open_jobs: Mapping[str, int]  # of all processes, by kind
+    used: int  # requests of all processes in the last hour, with those under way
+    open_jobs: Mapping[str, int]  # of all processes by kind, without articles in review
 
 
 class Store(Protocol):
@@ -163,7 +161,7 @@ class SharedStore(Store, Protocol):
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
 
-        ``per_hour`` leaves out what this request has to leave to others; 0 only looks.
+        ``per_hour`` leaves out what this request has to leave to others; 0 only looks. It works before ``scope`` is set.
         """
         ...
 

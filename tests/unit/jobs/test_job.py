@@ -124,6 +124,14 @@ async def test_polls_that_fail_say_nothing_of_the_job(client: Client, sandbox: S
     assert polls(sandbox) <= 12
 
 
+async def test_polls_that_fail_together_pause_once(client: Client, sandbox: Sandbox) -> None:
+    """Twenty polls that a short outage meets at the same time do not double the pause twenty times."""
+    jobs = [await analyze(client, sandbox, number) for number in range(20)]
+    sandbox.faults.rules.append(Fault(match="get_keyword", status=503, since=0, until=12))
+    await asyncio.gather(*jobs)
+    assert now() < 42 + 20
+
+
 async def test_an_outage_ends_the_wait_after_its_time(sandbox: Sandbox) -> None:
     """After `PollPolicy.outage_timeout` the last error is raised."""
     async with client_of(sandbox, polling=cmsapi.PollPolicy(outage_timeout=300)) as client:

@@ -84,3 +84,16 @@ async def test_scripts_that_a_server_forgot_are_sent_again(redis_server: servers
         direct.script_flush()
     assert await store.get(row.id) is not None
     await stores.aclose()
+
+
+async def test_fields_of_a_newer_version_are_passed_over(redis_server: servers.Server) -> None:
+    """A launch that a neighbouring version has written is read without what only that version knows."""
+    stores = Stores(redis_server.url)
+    store, row = stores.open(), Row("analysis", "kw", "kw")
+    await store.insert(row, 60.0)
+    with redis.Redis.from_url(redis_server.url) as client:
+        (name,) = client.scan_iter(f"cmsapi:*{row.id}*")
+        client.hset(name, "colour", "blue")
+    assert (found := await store.get(row.id)) is not None
+    assert (found.id, found.kind) == (row.id, "analysis")
+    await stores.aclose()

@@ -116,6 +116,15 @@ async def test_permits_of_an_hour_are_of_all_processes(stores: Stores) -> None:
     assert HOUR < await take(other, "late", per_hour=2) <= HOUR + 30.0, "where fewer may be out, more must come back"
 
 
+async def test_asking_for_nothing_only_looks(stores: Stores) -> None:
+    """With an hour of 0 a store says how much is used, and takes nothing."""
+    store = stores.open()
+    assert (await store.take("a", 20, 1000, 30.0)).wait == 0
+    for _ in range(2):
+        looked = await store.take("", 20, 0, 30.0)
+        assert (looked.wait > 0, looked.used) == (True, 1)
+
+
 async def test_a_second_counts_from_the_answer(stores: Stores) -> None:
     """A request that is under way fills the second, and for a second more after its answer."""
     one, other = stores.open(), stores.open()
