@@ -21,7 +21,7 @@ from cmsapi.jobs.kinds import kinds_of
 from cmsapi.jobs.launch import Budget, Launcher
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.jobs.recovery import Recovery
-from cmsapi.limits.limiter import Limiter, RateLimitStatus
+from cmsapi.limits.limiter import RateLimitStatus
 from cmsapi.messages import Request, Response, Transport
 from cmsapi.models import User
 from cmsapi.observe.events import Emitter, Hook
@@ -218,8 +218,7 @@ class Client:
         if json is not None:
             own["Content-Type"], body = "application/json", dump(json)
         request = Request(method.upper(), pipeline.base_url + path + query(params), own, body)
-        limiter = Limiter(RateLimits.unlimited()) if path in _UNLIMITED else None
-        return await pipeline.send(request, None, retry=retry, limiter=limiter)
+        return await pipeline.send(request, None, retry=retry, limited=path not in _UNLIMITED)
 
     def with_options(
         self,

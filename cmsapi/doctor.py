@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from cmsapi.config import MARGIN, RateLimits
+from cmsapi.config import MARGIN
 from cmsapi.errors import CMSError, ConfigError, ForbiddenError, RateLimitedError, RateLimitWaitError, UnauthorizedError
 from cmsapi.jobs.kinds import service_time
 from cmsapi.limits.limiter import Limiter
@@ -59,7 +59,7 @@ async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
         findings.append(Finding("problem", subject, str(error)))
     try:
         request = Request("GET", f"{pipeline.base_url}/openapi.json", pipeline.headers)
-        answer = await pipeline.send(request, None, limiter=Limiter(RateLimits.unlimited()))
+        answer = await pipeline.send(request, None, limited=False)
         findings += _operations(parse(answer.body), pipeline.operations, candidates)
     except (CMSError, AttributeError, LookupError, TypeError) as error:
         findings.append(Finding("warning", "operations", f"unknown: /openapi.json cannot be read: {error}"))

@@ -54,7 +54,7 @@ class Batch:
     def __init__(self, name: str, recovery: Recovery) -> None:
         self.name: str = check_text("name", name)
         self._recovery = recovery
-        self._rows: dict[str, Row] = {}
+        self._statuses: dict[str, JobStatus] = {}  # of items, as far as this program knows
         self._run: _BatchRun[Any, Any] | None = None
 
     async def __aenter__(self) -> Self:
@@ -88,7 +88,9 @@ class Batch:
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
-        run: _BatchRun[I, R] = _BatchRun(self._recovery.poller, launch, *options, *named, recovery=self._recovery)
+        run: _BatchRun[I, R] = _BatchRun(
+            self._recovery.poller, launch, *options, *named, recovery=self._recovery, statuses=self._statuses
+        )
         self._run = run  # and not the fan-out: it stops the run when it is collected
         return FanOut(run, ordered=ordered, errors=errors)
 
@@ -97,7 +99,7 @@ class Batch:
         """How far the run of `map` is, earlier outcomes included; before it, how far the batch was when it was read."""
         if self._run is not None:
             return self._run.progress()
-        known = status_of(self.name, Counter(row.status for row in self._rows.values()))
+        known = status_of(self.name, Counter(self._statuses.values()))
         running = known.running + known.review
         return Progress(known.total, running, known.succeeded, known.failed, known.unknown, 0, 0, None)
 
@@ -134,24 +136,21 @@ class Batch:
         return await self._drop(*JobStatus)
 
     async def _drop(self, *statuses: JobStatus) -> int:
-        await self._read()
-        names = [name for name, row in self._rows.items() if row.status in statuses]
+        names = [name for name, row in (await self._read()).items() if row.status in statuses]
         await self._recovery.poller.store.drop_items(self.name, names)
         for name in names:
-            del self._rows[name]
-        if self._run is not None:
-            self._run.statuses = {name: status for name, status in self._run.statuses.items() if name not in names}
+            del self._statuses[name]
         return len(names)
 
-    async def _read(self) -> None:
+    async def _read(self) -> dict[str, Row]:
         poller = self._recovery.poller
         await poller.open(self._recovery.pipeline)
-        self._rows = await poller.store.items(self.name)
+        rows = await poller.store.items(self.name)
+        self._statuses.update((name, row.status) for name, row in rows.items())
+        return rows
 
     def _named(self, *statuses: JobStatus) -> list[str]:
-        known = {name: row.status for name, row in self._rows.items()}
-        known |= self._run.statuses if self._run else {}
-        return [name for name, status in known.items() if status in statuses]
+        return [name for name, status in self._statuses.items() if status in statuses]
 
 
 @define(eq=False)
@@ -159,7 +158,7 @@ class _BatchRun(Run[I, R]):
     """A fan-out whose items may have launches already."""
 
     recovery: Recovery = field(kw_only=True)
-    statuses: dict[str, JobStatus] = field(factory=dict, init=False)
+    statuses: dict[str, JobStatus] = field(kw_only=True)
     _names: dict[int, str] = field(factory=dict, init=False)
 
     async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
@@ -173,7 +172,7 @@ class _BatchRun(Run[I, R]):
         if repeated:
             raise ArgumentError("key", f"must tell the items apart: two of them are {repeated[0]!r}")
         self.total, self._names = len(items), dict(enumerate(names))
-        self.statuses = dict.fromkeys(names, JobStatus.SENDING)
+        self.statuses.update(dict.fromkeys(names, JobStatus.SENDING))
         rows = await poller.store.items(str(self._batch))
         for number, name in enumerate(names):
             if row := rows.get(name):

@@ -119,7 +119,7 @@ class Run(Generic[I, R]):
             async for number, item in self._to_launch():
                 reserved = 0.0 if self._out_of_credits or self._launch is None else await self._admit()
                 self.begun, self.running = self.begun + 1, self.running + 1
-                if isinstance(item, Job):
+                if self._launch is None and isinstance(item, Job):
                     self.follow(number, item, item)
                 elif self._out_of_credits:
                     self.end(number, Failed(item, None, copy.copy(self._out_of_credits)))

@@ -46,7 +46,6 @@ from cmsapi.observe.log import logger
 from cmsapi.state.store import OPEN, JobStatus, Row, SharedStore, Store
 from cmsapi.transport.account import Account
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.wire.arguments import MAX_LIMIT
 from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
@@ -73,10 +72,11 @@ class Poller:
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
-        self.remembered: deque[Tracked] = deque(maxlen=MAX_LIMIT)  # whose status was asked for, so that they stay known
+        self.remembered: deque[Tracked] = deque(maxlen=account.limiter.limits.per_hour)  # whose status was asked for
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
+        self._failing_since = math.inf  # when the first poll failed after the last that succeeded
         self._quiet_until = -math.inf  # infinity while a poll that goes alone is under way
         self._changed = True  # whether something happened since the newest plan
         self._crowded = False  # whether that plan could not keep the advised intervals
@@ -226,12 +226,11 @@ class Poller:
 
     def _poll_due(self, now: float) -> None:
         hour = self._forecast()
-        if (self._changed and not self._crowded) or (self._crowded and now >= self._planned + LOOK):
+        if now >= self._planned + LOOK if self._crowded else self._changed:
             held = Counter[str]()
             for kind, count in self.waiting.values():
                 held[kind or JobKind.SEARCH] += count
-            crowded = self.schedule.plan(now, hour, held)
-            self._crowded, self._changed, self._planned = crowded, False, now
+            self._crowded, self._changed, self._planned = self.schedule.plan(now, hour, held), False, now
         following = now + LOOK if self._crowded else math.inf
         for job in [job for job in self.schedule.jobs if job not in self._polls]:
             due = max(self.schedule.due(job), self._quiet_until)
@@ -257,7 +256,7 @@ class Poller:
                     document = await self._ideas(job, document)
             except (NotFoundError, ConflictError) as error:  # reads lag behind writes
                 observation = Observation(Phase.UNCLEAR, f"the service does not show it ({error.status})")
-            self._pause, self._quiet_until = 0.0, -math.inf
+            self._pause, self._quiet_until, self._failing_since = 0.0, -math.inf, math.inf
             await self._observe(job, observation, document)
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
@@ -361,9 +360,10 @@ class Poller:
             self._quiet_until = now + self._pause
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)
-        job.failing_since = min(job.failing_since, now)
-        if now - job.failing_since >= self._policy.outage_timeout:
-            job.interrupt(error)
+        job.failing_since, self._failing_since = min(job.failing_since, now), min(self._failing_since, now)
+        for each in {job, *self.schedule.jobs}:
+            if now - min(self._failing_since, each.failing_since) >= self._policy.outage_timeout:
+                each.interrupt(error)
 
 
 def poller_of(account: Account, policy: PollPolicy) -> Poller:

@@ -24,12 +24,12 @@ from cmsapi.wire.converter import dump, to_dict
 Choice: TypeAlias = Literal["confirm", "cancel"]
 OnReview: TypeAlias = Choice | Callable[["GenerationReview"], Choice | Awaitable[Choice | None] | None]
 
-_WORDS = {"confirm": ("applied",), "cancel": ("discarded",)}
+_WORDS = {"confirm": "applied", "cancel": "discarded"}
 
 
 def decision_of(written: str | None, word: str | None) -> str:
     """Return the decision that was written down, or ``elsewhere`` if there is none or the word contradicts it."""
-    others = [each for choice, words in _WORDS.items() if choice != written for each in words]
+    others = [shown for choice, shown in _WORDS.items() if choice != written]
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
 
@@ -112,4 +112,4 @@ class GenerationReview:
         if self.generation.id not in (None, shown.id):
             return False
         self.generation = shown
-        return (shown.status or "").strip().casefold() in _WORDS[choice]
+        return (shown.status or "").strip().casefold() == _WORDS[choice]

@@ -136,7 +136,7 @@ class Permit:
     async def __aenter__(self) -> Permit:
         limiter, loop = self.limiter, asyncio.get_running_loop()
         now = loop.time()
-        if limiter.queues or limiter.waiters or limiter.earliest(now, self.priority) > now:
+        if limiter.shared or limiter.waiters or limiter.earliest(now, self.priority) > now:
             self.number = await limiter.wait(self, now)
             self.began = loop.time()
             self.waited = self.began - now
@@ -156,12 +156,13 @@ class Limiter:
 
     Attributes:
         limits: The limits.
-        queues: True if every request waits for its turn, as with a state that other processes share.
+        shared: True if every request waits for its turn, as with a state that other processes share.
         waiters: Requests that wait, as a heap: the first one goes first.
         sent: Requests until now.
+        clients: Open clients that share it.
     """
 
-    queues: ClassVar[bool] = False
+    shared: ClassVar[bool] = False
 
     def __init__(self, limits: RateLimits) -> None:
         self.limits: RateLimits = limits
@@ -176,6 +177,7 @@ class Limiter:
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.sent: int = 0
+        self.clients: int = 0
         self._arrived = 0
         self.waiters: list[tuple[Priority, int, asyncio.Future[int], Permit]] = []
 
@@ -278,7 +280,7 @@ class Limiter:
             self._others = max(0, self._others - 1)
         elif permit.rate is not None:  # the service counted it later, in whatever order requests arrive
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
-            if not self.queues:
+            if not self.shared:
                 # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING

@@ -26,7 +26,7 @@ _ALONE = 0.25  # part of the hour that a process uses while the store does not a
 class SharedLimiter(Limiter):
     """Both limits of one key in several processes; a request may be under way for some seconds."""
 
-    queues: ClassVar[bool] = True
+    shared: ClassVar[bool] = True
 
     def __init__(self, limits: RateLimits, store: SharedStore, seconds: float) -> None:
         super().__init__(limits)
@@ -98,10 +98,9 @@ class SharedLimiter(Limiter):
             self._asking = asyncio.create_task(self._ask(at))
 
     async def _ask(self, at: float) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while (first := self._first()) is not None:
-                now = max(at, loop.time())
+                now = max(at, asyncio.get_running_loop().time())
                 look = self.earliest(now, first.priority)
                 if look <= now:
                     look = await self._ask_store(first, now)
@@ -157,6 +156,5 @@ class SharedLimiter(Limiter):
         if self._first() is None:
             return None
         _, _, waiter, _ = heapq.heappop(self.waiters)
-        number = self.take()
-        waiter.set_result(number)
+        waiter.set_result(number := self.take())
         return number

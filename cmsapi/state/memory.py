@@ -73,7 +73,7 @@ class MemoryStore:
             self._items[batch] = {item: each for item, each in self._items[batch].items() if each not in ids}
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        self._uses.subtract([launch for name, launch in self._items[batch].items() if name == item])
+        self._uses[self._items[batch].get(item, launch_id)] -= item in self._items[batch]
         self._items[batch][item] = launch_id
         self._uses[launch_id] += 1
 

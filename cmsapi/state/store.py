@@ -161,7 +161,7 @@ class SharedStore(Store, Protocol):
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
 
-        ``per_hour`` leaves out what this request has to leave to others; 0 only looks. It works before ``scope`` is set.
+        ``per_hour`` leaves out what this request has to leave to others; 0 only looks. It needs no ``scope``.
         """
         ...
 

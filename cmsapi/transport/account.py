@@ -33,14 +33,14 @@ class Account:
         """Count one more client."""
         if self._clients == 0:
             self.transport = self._make_transport()
-        self._clients += 1
+        self._clients, self.limiter.clients = self._clients + 1, self.limiter.clients + 1
 
     async def leave(self, *, close: bool) -> None:
         """Count one client less; the last one closes connections that are cmsapi's. The count of requests stays."""
-        self._clients -= 1
-        if self._clients == 0:
-            if close:
-                await self.transport.aclose()
+        self._clients, self.limiter.clients = self._clients - 1, self.limiter.clients - 1
+        if self._clients == 0 and close:
+            await self.transport.aclose()
+        if self.limiter.clients == 0:
             await self.limiter.aclose()
             await self.store.aclose()
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
-from cmsapi.config import RetryPolicy, Timeouts
+from cmsapi.config import RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import (
     ClientClosedError,
     CMSError,
@@ -127,7 +127,7 @@ class Pipeline:
         operation: Operation | None,
         priority: Priority = Priority.CALL,
         retry: RetryPolicy | None = None,
-        limiter: Limiter | None = None,
+        limited: bool = True,
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
 
@@ -142,14 +142,15 @@ class Pipeline:
         retry = retry or self.retry
         repeatable = operation.repeatable if operation else request.method == "GET"
         account = self.account()
-        limiter = limiter or account.limiter
+        limiter = account.limiter if limited else Limiter(RateLimits.unlimited())
         loop = asyncio.get_running_loop()
         deadline = None if self.timeouts.deadline is None else loop.time() + self.timeouts.deadline
-        permit, attempt, maybe_done = limiter.acquire(priority, self.max_wait, self.emit), 1, False
+        attempt, maybe_done, permit = 0, False, None
         failure: CMSError | None = None
         try:
             async with asyncio.timeout_at(deadline) if deadline is not None else nullcontext():
                 while True:
+                    attempt, permit = attempt + 1, limiter.acquire(priority, self.max_wait, self.emit)
                     try:
                         response = await self.attempt(account.transport, request, permit, attempt)
                         gone = response.status == 404 and request.method == "DELETE" and maybe_done
@@ -170,11 +171,10 @@ class Pipeline:
                     if not again or delay is None or (deadline is not None and loop.time() + delay >= deadline):
                         raise failure
                     self.emit(RetryScheduled(request.operation, attempt, delay, brief(failure)))
-                    permit, attempt = limiter.acquire(priority, self.max_wait, self.emit), attempt + 1
                     await asyncio.sleep(delay)
         except TimeoutError:
             name, seconds = request.operation or request.method, self.timeouts.deadline
-            sent = maybe_done or permit.began is not None
+            sent = maybe_done or (permit is not None and permit.began is not None)
             consequence = "the service may have carried it out" if sent else "nothing was sent"
             raise DeadlineError(f"{name}: not finished in {seconds:g} s; {consequence}", sent=sent) from None
 

@@ -158,7 +158,12 @@ async def judge(seed: int, state: str, folder: Path) -> Verdict:
                 process.send_signal(how)
                 verdict.kills += 1
                 errors = await end(process, 30)
-                if how is signal.SIGINT and ("still ran" in errors or _last(errors) != "KeyboardInterrupt"):
+                early = process.returncode == -signal.SIGINT and not errors  # before Python could look at signals
+                if (
+                    how is signal.SIGINT
+                    and not early
+                    and ("still ran" in errors or _last(errors) != "KeyboardInterrupt")
+                ):
                     verdict.faults.append(f"SIGINT: {errors[-300:]}")
             else:
                 errors = await end(process)

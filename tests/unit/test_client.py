@@ -7,6 +7,7 @@ import gc
 import weakref
 from typing import Any
 
+import aiohttp
 import pytest
 
 from cmsapi import (
@@ -15,6 +16,7 @@ from cmsapi import (
     ClientClosedError,
     ConfigError,
     Event,
+    RateLimits,
     RequestFinished,
     RetryPolicy,
     Timeouts,
@@ -154,6 +156,18 @@ async def test_an_unlimited_path_is_an_ordinary_request_otherwise(path: str) -> 
         assert (await client.request("GET", path)).status == 200
         assert client.rate_limit.used == 0
     assert [event.error for event in seen if isinstance(event, RequestFinished)] == ["TimeoutError", None]
+
+
+async def test_closing_a_client_leaves_one_that_connects_otherwise() -> None:
+    """Clients of one key share the limits however they connect; closing one refuses nothing of the other."""
+    sandbox, limits = Sandbox(), RateLimits(per_second=2)
+    async with sandbox.serve() as base_url, aiohttp.ClientSession() as session:
+        client = Client(sandbox.api_key, base_url=base_url, limits=limits)
+        async with client, Client(sandbox.api_key, base_url=base_url, limits=limits, session=session) as other:
+            calls = [asyncio.create_task(other.me()) for _ in range(4)]
+            await asyncio.sleep(0.3)
+            await client.aclose()
+            assert len(await asyncio.gather(*calls)) == 4
 
 
 def test_nothing_is_kept_of_event_loops_that_have_ended() -> None:

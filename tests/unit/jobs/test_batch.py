@@ -69,6 +69,17 @@ async def test_failed_items_stay_failed_until_they_are_retried(client: Client, s
 
 
 @virtual
+async def test_a_second_run_keeps_the_failures_of_the_first(client: Client, sandbox: Sandbox) -> None:
+    """Failed items are known until they are retried, although another part of the batch was run after them."""
+    failing, other = sandbox.keyword_ids[:2]
+    sandbox.set_outcome(failing, "failed")
+    async with client.jobs.batch("in two parts") as batch:
+        await batch.map(client.keywords.analyze, [failing])
+        await batch.map(client.keywords.analyze, [other])
+        assert batch.failed == [failing]
+
+
+@virtual
 async def test_unknown_items_stay_unknown_until_they_are_retried(client: Client, sandbox: Sandbox) -> None:
     """A launch that nothing tells of is not repeated by a rerun, but after `retry_unknown`."""
     sandbox.faults.rules.append(Fault(match="analyze_keyword", drop="before", times=1))

@@ -40,6 +40,14 @@ async def test_outcomes_come_as_jobs_end(client: Client, sandbox: Sandbox) -> No
     assert seen == [(fast, True), (slow, False)]
 
 
+async def test_items_may_be_jobs_of_an_earlier_stage(client: Client, sandbox: Sandbox) -> None:
+    """A second stage launches for the jobs of the first one, and leaves nothing set aside in the hour."""
+    first = [await client.keywords.analyze(keyword) for keyword in stretched(sandbox, 10, 10)]
+    await asyncio.gather(*first)
+    assert all(outcome.ok for outcome in await client.jobs.map(lambda job: client.keywords.analyze(job.target), first))
+    assert len(sandbox.ledger.launches) == 4
+
+
 async def test_ordered_outcomes_keep_the_order_of_the_items(client: Client, sandbox: Sandbox) -> None:
     """``ordered=True`` holds back what ends before its turn; awaiting gives the list of all."""
     items = stretched(sandbox, 200, 20, 100)

@@ -132,13 +132,14 @@ async def test_polls_that_fail_together_pause_once(client: Client, sandbox: Sand
     assert now() < 42 + 20
 
 
-async def test_an_outage_ends_the_wait_after_its_time(sandbox: Sandbox) -> None:
-    """After `PollPolicy.outage_timeout` the last error is raised."""
+@pytest.mark.parametrize("number", [1, 20])
+async def test_an_outage_ends_all_waits_after_its_time(sandbox: Sandbox, number: int) -> None:
+    """After `PollPolicy.outage_timeout` the last error is raised, for whatever number of jobs."""
     async with client_of(sandbox, polling=cmsapi.PollPolicy(outage_timeout=300)) as client:
-        job = await analyze(client, sandbox)
+        jobs = [await analyze(client, sandbox, each) for each in range(number)]
         sandbox.faults.rules.append(Fault(match="get_keyword", status=503))
-        with pytest.raises(ServiceUnavailableError):
-            await job
+        errors = await asyncio.gather(*jobs, return_exceptions=True)
+        assert {type(error) for error in errors} == {ServiceUnavailableError}
     assert 300 <= now() <= 400
 
 

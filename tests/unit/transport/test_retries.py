@@ -75,6 +75,15 @@ async def test_waits_grow_and_differ() -> None:
     assert len(drawn) > 1
 
 
+async def test_a_call_may_be_repeated_for_days() -> None:
+    """The wait stays at its cap, however many attempts there are."""
+    service = Scripted(refusal(503, "service_unavailable"))
+    async with service.client(retry=RetryPolicy(max_attempts=1100)) as client:
+        with pytest.raises(ServiceUnavailableError):
+            await client.me()
+    assert service.waits[-1] <= 30.001
+
+
 @spec("7.1")
 async def test_retry_after_is_the_least_wait() -> None:
     """A 429 is repeated no earlier than it asks for."""
