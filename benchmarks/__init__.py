@@ -1,1 +1,1 @@
-"""Measurements beside peers in the same run: ``python -m benchmarks.overhead``, ``decode``. Nothing is a test."""
+"""Benchmarks of cmsapi and its peers in the same run, such as ``python -m benchmarks.overhead``; none is a test."""

@@ -95,7 +95,7 @@ class _Page(_Base):
 
 
 def plain_cattrs() -> Converter:
-    """Return cattrs as it comes, but for names and times."""
+    """Return a converter of cattrs with default settings, except for names and times."""
     converter = Converter()
     converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
 
@@ -112,7 +112,7 @@ def plain_cattrs() -> Converter:
 
 
 def timed(read: Callable[[], object]) -> Callable[[], float]:
-    """Return a measurement of one reading, in microseconds of CPU."""
+    """Return a function that measures one call of ``read``, in microseconds of CPU."""
 
     def measure() -> float:
         began = time.process_time()

@@ -1,11 +1,11 @@
-"""Fan-outs on the sandbox in virtual time: loops as people write them, cmsapi cold and warm, as ratios to an oracle.
+"""Fan-outs on the sandbox in virtual time: handwritten loops and cmsapi, cold and warm, as ratios to an oracle.
 
 ``python -m benchmarks.fanout [--rows TEXT …] [--seeds FIRST LAST] [--strategies NAME …]``
 
-A cell is mean turnaround / last result, both as ratios to the oracle (see `benchmarks.work.oracle`), and the requests a
-job. All strategies keep the limits with the limiter of cmsapi. Cold is a new program; warm is the same client after 60
-jobs of the same durations and an empty hour; "plus one" is cold with a service that announces one idea more than it
-lists. ``!`` marks what misses its bar, ``h`` a fan-out that ends an hour late.
+A cell is mean turnaround / last result, both as ratios to the oracle (see `benchmarks.work.oracle`), and the requests
+per job. All strategies keep the limits with the limiter of cmsapi. Cold is a new program; warm is the same client after
+60 jobs of the same durations and an empty hour; "plus one" is cold with a service that announces one idea more than it
+lists. ``!`` marks figures that miss their bar, ``h`` a fan-out that ends an hour late.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ refused = [0]  # 429s of each run
 
 
 class Wire:
-    """Transport of a sandbox that keeps when requests left; ``added`` ideas are announced and never listed."""
+    """Transport of a sandbox that records when requests left, and announces ``added`` ideas that are never listed."""
 
     def __init__(self, box: Sandbox, added: int) -> None:
         self.box, self.added = box, added
@@ -115,7 +115,7 @@ class Program:
         await asyncio.gather(*(fan_out([each for each in numbers if self.items[each].kind == kind]) for kind in kinds))
 
     async def by_hand(self, numbers: Sequence[int], in_flight: int | None, loop_name: str) -> None:
-        """Run jobs as people do without cmsapi: a task each, which launches, sleeps and polls."""
+        """Run jobs as programs without cmsapi do: in a task for each, which launches, sleeps and polls."""
         slots, place = asyncio.Semaphore(in_flight or len(numbers)), f"/v1/workspaces/{self.box.workspace_id}"
         ask = self.client.request
 
@@ -148,7 +148,7 @@ class Program:
 
 @frozen
 class Run:
-    """What came of one strategy.
+    """Result of one strategy.
 
     Attributes:
         ends: Seconds from the start to each result.
@@ -180,7 +180,7 @@ async def run(
         strategy: Its name.
         faults: Faults of the sandbox.
         rest: Seconds between the earlier jobs of a warm client and the work.
-        endless: True to run a job beside it that never ends.
+        endless: True to run a job that never ends beside the work.
     """
     earlier = work.earlier if strategy == "warm" else ()
     items = (*earlier, *work.items, *([Item("analysis", 1e7)] * endless))
@@ -210,7 +210,7 @@ async def run(
 
 
 def tell(name: str, measure: Callable[[], str]) -> None:
-    """Print a line of a table, and the 429s that it has cost."""
+    """Print a line of a table, and the number of 429s in its runs."""
     before, figures = sum(refused), measure()
     count = sum(refused) - before
     print(f"{name:48}{figures}{f' {count} answers with 429 !' * (count > 0)}", flush=True)
@@ -291,7 +291,7 @@ NAMED: list[tuple[Work, Bars, list[str]]] = [
 
 
 def late(count: int, minutes: int, *, warm: bool) -> str:
-    """Run a few long jobs; warm comes directly after a hundred of a minute."""
+    """Run a few long jobs; with ``warm``, directly after a hundred jobs of one minute."""
     work = Work("", (Item("analysis", 60.0 * minutes),) * count, (Item("analysis", 60.0),) * 100)
     came = virtually(run(work, "warm" if warm else "cold", rest=0.0))
     worst, bar = max(came.late), 15 + 4 * count
@@ -299,7 +299,7 @@ def late(count: int, minutes: int, *, warm: bool) -> str:
 
 
 def beside_an_endless_one() -> str:
-    """Run 300 beside a job that never ends, and alone."""
+    """Run 300 jobs alone, and beside a job that never ends."""
     work = make("beside", 300, "analysis", around(60))
     alone, beside = virtually(run(work, "cold")), virtually(run(work, "cold", endless=True))
     ratio = beside.mean(work.items) / alone.mean(work.items)
@@ -307,7 +307,7 @@ def beside_an_endless_one() -> str:
 
 
 def outage(fault: Fault) -> str:
-    """Run 300 of which ten minutes are lost."""
+    """Run 300 jobs without a fault, and with a fault of ten minutes."""
     work = make("outage", 300, "analysis", around(60))
     alone, came = virtually(run(work, "cold")), virtually(run(work, "cold", faults=[fault]))
     meanwhile = sum(fault.since < at < fault.until for at in came.times)
@@ -364,9 +364,9 @@ def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run what is asked for, everything by default."""
+    """Run the chosen rows and random fan-outs; by default all rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="*", help="parts of names of rows; without a name none")
+    parser.add_argument("--rows", nargs="*", help="parts of names of rows; no part selects no row")
     parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "LAST"), help="random fan-outs")
     parser.add_argument("--strategies", nargs="*", default=STRATEGIES, choices=[*STRATEGIES, "plus one"])
     given = parser.parse_args()

@@ -1,11 +1,11 @@
-"""One hour of 300 keyword analyses on the sandbox, in virtual time: cmsapi beside two loops as people write them.
+"""One hour of 300 keyword analyses on the sandbox, in virtual time: cmsapi beside two handwritten loops.
 
-``python -m benchmarks.hour`` prints a table and writes the picture of it, ``docs/hour.svg``.
+``python -m benchmarks.hour`` prints a table and draws ``docs/hour.svg``.
 
 All 300 are wanted at once. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
-sandbox's: 20 requests a second and 1,000 an hour. A loop launches its job and polls it until it has ended. One polls
-every 5 s, also after a 429. The other polls every 5 to 10 s, and after a 429 waits for ``Retry-After`` and up to a
-second more.
+sandbox's: 20 requests a second and 1,000 an hour. A loop launches its job and polls it until it has ended. The first
+loop polls every 5 s, also after a 429. The second loop polls every 5 to 10 s, and after a 429 waits for ``Retry-After``
+and up to a second more.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ text.a {{ fill: #58a6ff }} text.b {{ fill: #f0883e }} text.c {{ fill: #bc8cff }}
 
 @frozen
 class Hour:
-    """What came of one program.
+    """Result of one program.
 
     Attributes:
         ends: Seconds from the start to each result, also those after the hour.
         requests: Requests of the hour.
-        refused: Those of them that were answered with 429.
+        refused: Requests of the hour that were answered with 429.
     """
 
     ends: list[float]
@@ -82,13 +82,13 @@ async def by_cmsapi(box: Sandbox, finish: Callable[[], None]) -> None:
 async def by_loops(
     poll: Callable[[], float], wait: Callable[[float], float], box: Sandbox, finish: Callable[[], None]
 ) -> None:
-    """Run the jobs with a loop each.
+    """Run each job with a loop of its own.
 
     Args:
-        poll: Returns the seconds until the next poll.
-        wait: Returns the seconds to wait after a 429, by those of its ``Retry-After``.
-        box: The service.
-        finish: Is called at each result.
+        poll: Function that returns the seconds until the next poll.
+        wait: Function from the seconds of ``Retry-After`` to the seconds to wait after a 429.
+        box: The sandbox.
+        finish: Function to call at each result.
     """
 
     async def ask(method: str, path: str) -> Any:
@@ -122,7 +122,7 @@ async def run(program: Program) -> Hour:
 
 
 def draw(hours: dict[str, Hour]) -> str:
-    """Return the picture."""
+    """Return the picture as SVG."""
 
     def across(seconds: float) -> float:
         return round(LEFT + (RIGHT - LEFT) * seconds / HOUR, 1)

@@ -1,8 +1,8 @@
-"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it breaks them; and CPU.
+"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it breaks them, its CPU.
 
 The service counts exactly at arrival; each request takes 20 to 200 ms each way; forty callers never rest. After a 429
-they wait for ``Retry-After``. Each limiter has both windows, as its own documentation shows. Those that read another
-clock than the event loop's read the loop's here. The cost is that of taking a token that is free, in real time.
+they wait for ``Retry-After``. Each limiter has both windows, as its own documentation shows. Limiters with another
+clock than the event loop's use the loop's here. The cost of taking a free token is measured in real time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Take: TypeAlias = Callable[[], Awaitable[object]]
 _CALLERS = 40
 _HOURS = 7200.0
 _TAKES, _ROUNDS = 1000, 30
-# Seconds by which timers are late, as real ones are. Virtual time is rounded: who waits for less would wait for ever.
+# Seconds by which timers are late, as real timers are. Virtual time is rounded: a shorter wait would never end.
 _LATE = 1e-4
 
 
@@ -75,7 +75,7 @@ class Service:
 
 @contextmanager
 def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Two leaky buckets: their tokens come back at a steady rate."""
+    """Yield a function that takes tokens of two leaky buckets, which refill at a steady rate."""
     hour, second = AsyncLimiter(per_hour, 3600), AsyncLimiter(per_second, 1)
 
     async def take() -> None:
@@ -87,7 +87,7 @@ def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """A log with two rates, and its 50 ms of buffer."""
+    """Yield a function that takes tokens of a log with two rates and a buffer of 50 ms."""
     loop = asyncio.get_running_loop()
 
     class Bucket(InMemoryBucket):
@@ -100,7 +100,7 @@ def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Two moving windows. It refuses instead of waiting: the caller sleeps until the time that it names."""
+    """Yield a function that takes tokens of two moving windows, and sleeps until the reset time after a refusal."""
     loop = asyncio.get_running_loop()
     window = MovingWindowRateLimiter(MemoryStorage())
     items = RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)
@@ -117,7 +117,7 @@ def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_cmsapi(per_second: int, per_hour: int) -> Iterator[Take]:
-    """The limiter of a client."""
+    """Yield a function that takes tokens of the limiter of a client."""
     limiter = Limiter(RateLimits(per_second, per_hour))
 
     async def take() -> None:
@@ -136,13 +136,13 @@ PEERS: dict[str, Callable[[int, int], AbstractContextManager[Take]]] = {
 
 @asynccontextmanager
 async def client(service: Service) -> AsyncIterator[Take]:
-    """Call with the client itself."""
+    """Yield a function that calls with the client itself."""
     async with Client("sk_x", base_url="http://localhost:9", transport=service) as client:
         yield lambda: client.request("GET", "/v1/me")
 
 
 def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]:
-    """Return what calls when a limiter lets it go, and waits after a 429."""
+    """Return a context with a call that waits for a limiter first, and after a 429 for ``Retry-After``."""
 
     @asynccontextmanager
     async def make(service: Service) -> AsyncIterator[Take]:
@@ -179,7 +179,7 @@ async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]])
 
 
 async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> float:
-    """Return the CPU time of a token in microseconds, of a new limiter that never has to wait."""
+    """Return the CPU time of a token in microseconds, for a new limiter that never has to wait."""
     with peer(_TAKES + 1, 2 * _TAKES) as take:
         began = time.process_time()
         for _ in range(_TAKES):
@@ -188,7 +188,7 @@ async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> floa
 
 
 def main() -> None:
-    """Run each limiter and print what came of it."""
+    """Run each limiter and print its results."""
     print(f"{'':24}{'429s':>8}{'accepted of 2,000':>20}{'seconds until the 1,000th':>28}")
     for name, make in {"cmsapi": client, **{peer: calling(peer) for peer in PEERS}}.items():
         service = virtually(saturate(make))

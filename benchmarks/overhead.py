@@ -1,4 +1,4 @@
-"""CPU time of a call beside bare aiohttp, httpx, a generated client and openai's base client, alone and many at once.
+"""CPU time of a call beside bare aiohttp, httpx, a generated client and openai's base client, single and many at once.
 
 The server is a child process that answers every request with the same bytes. The generated client is what
 openapi-python-client makes of the sandbox's OpenAPI document, on httpx. No client reads the environment for proxies.
@@ -38,7 +38,7 @@ _ANSWER = (
     b"X-RateLimit-Reset: 3600\r\nX-Request-Id: req_1\r\nDate: Sat, 28 Nov 2026 12:00:00 GMT\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_KEYWORD), _KEYWORD)
 )
-# Whether glibc gives memory back between requests decides about ten microseconds a call, and is no merit of a client.
+# If glibc gives memory back between requests, a call takes about ten microseconds longer, with any client.
 _MALLOC = {"MALLOC_TOP_PAD_": "16777216", "MALLOC_TRIM_THRESHOLD_": "268435456"}
 
 

@@ -1,4 +1,4 @@
-"""Rounds that take turns, and a table of their medians as ratios to the first row."""
+"""Measurements by turns, and a table of their medians as ratios to the first row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Return the figures of each contestant; rounds take turns, so that a slow moment of the machine hits all alike."""
+    """Return the figures of each contestant; all take turns in each round, so that a slow moment hits all alike."""
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, measure in contestants.items():

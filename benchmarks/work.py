@@ -23,8 +23,8 @@ class Item:
 
     Attributes:
         kind: ``analysis``, ``search`` or ``document``.
-        seconds: How long it takes.
-        at: When it may be launched, in seconds from the start.
+        seconds: Duration in seconds.
+        at: Earliest time of the launch, in seconds from the start.
     """
 
     kind: str
@@ -34,14 +34,14 @@ class Item:
 
 @frozen
 class Work:
-    """Jobs that are wanted at once, or one after the other.
+    """Jobs to launch at once, or one after the other.
 
     Attributes:
-        name: What a table calls it.
+        name: Name in tables.
         items: The jobs.
         earlier: Jobs of the same durations that a warm client has run before.
         in_flight: Jobs that may run at the same time; None for any number.
-        used: Requests of the hour that others have used before.
+        used: Requests of the hour that others have already used.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Work:
 
 
 def oracle(work: Work) -> list[float]:  # noqa: C901  a small simulation, read top to bottom
-    """Return when each result comes if every duration is known and no request takes time.
+    """Return the time of each result if every duration is known and no request takes time.
 
-    Each job is polled once, at its end. A job is launched as soon as the hour holds all its requests besides those that
-    running jobs still need.
+    Each job is polled once, at its end. A job is launched as soon as the hour has all its requests left, besides those
+    that running jobs still need.
     """
     items, cap = work.items, work.in_flight or len(work.items)
     sent = [-HOUR * (1 - (number + 1) / (work.used + 1)) for number in range(work.used)]
@@ -117,12 +117,12 @@ def make(
 
 
 def around(median: float, spread: float = 0.5) -> Callable[[random.Random], float]:
-    """Return a draw of durations around a median."""
+    """Return a function that draws durations around a median."""
     return lambda rng: median * math.exp(rng.gauss(0.0, spread))
 
 
 def exactly(*seconds: float) -> Callable[[random.Random], float]:
-    """Return a draw of one of some durations."""
+    """Return a function that draws one of the given durations."""
     return lambda rng: rng.choice(seconds)
 
 

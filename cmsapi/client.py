@@ -1,4 +1,4 @@
-"""The client: settings in, resources out."""
+"""The client: made from settings, with the resources as attributes."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ class Client:
     Args:
         api_key: The key, beginning with ``sk_``; default ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
-        state: What keeps launches, and the limits that processes share: ``memory:``, ``sqlite:///file``,
+        state: Where launches, and the limits that processes share, are kept: ``memory:``, ``sqlite:///file``,
             ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
         limits: Limits of the key.
         retry: When requests are repeated.
         polling: When jobs are polled.
-        launch: How launches treat what runs already, lost answers, and credits.
+        launch: How launches treat running jobs, lost answers and credits.
         timeouts: Time limits of calls.
-        operations: Table of operations, for routes that the service has elsewhere.
-        transport: Exchange of requests, for tests; it stays yours to close.
-        session: An aiohttp session, which stays yours to close.
-        hooks: Functions that get each event.
+        operations: Table of operations, for a service with other routes.
+        transport: Transport in place of aiohttp, for tests; you close it yourself.
+        session: An aiohttp session, which you close yourself.
+        hooks: Functions that are called with each event.
         headers: Headers to add to each request.
         proxy: URL of a proxy.
         ssl: TLS context, for private authorities or client certificates.
-        trust_env: Take the proxy from ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in capitals or not.
+        trust_env: Take the proxy from ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case.
         allow_http: Allow an address that sends the key unencrypted; default ``CMSAPI_ALLOW_HTTP``.
 
     Raises:
@@ -149,18 +149,18 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the client and its copies; launches that were sent are waited for, others refused."""
+        """Close the client and its copies: wait for launches that were sent, and refuse the others."""
         if self._connection.open:
             await self._launcher.aclose()
         await self._connection.aclose()
 
     @property
     def rate_limit(self) -> RateLimitStatus:
-        """How the hourly limit stands, as far as this client knows. Costs no request; needs a running event loop."""
+        """Status of the hourly limit, as far as this client knows it. Costs no request; needs a running event loop."""
         return self._connection.account().limiter.status()
 
     async def me(self) -> User:
-        """Return the user of the key, with the organization and its credits. Checks a key. Costs one request.
+        """Return the user of the key, with the organization and its credits, which also checks the key; one request.
 
         Specification 2.1 and 5.8.
 
@@ -172,7 +172,7 @@ class Client:
     async def doctor(self) -> Diagnosis:
         """Examine key, permissions, credits, limits, clock and operations; problems are findings, not errors.
 
-        Costs three requests of the hour and one of ``/openapi.json``, no credit; takes at most half a minute.
+        Costs three requests of the hourly limit, no credit; also reads ``/openapi.json``. Takes at most half a minute.
         """
         return await examine(self._pipeline)
 
@@ -186,9 +186,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
     ) -> Response:
-        """Send any request to the service and return its answer; for what cmsapi has no method for.
+        """Send any request to the service and return its answer, for calls without a cmsapi method.
 
-        Costs one request. A lost answer is repeated for GET only; an error answer as for every other request.
+        Costs one request. After a lost answer only a GET is repeated; after an error answer, any request as usual.
 
         Args:
             method: HTTP method.
@@ -237,11 +237,11 @@ class Client:
         Args:
             retry: When requests are repeated.
             polling: When jobs are polled; intervals stay those of the key's first client.
-            launch: How launches treat what runs already, lost answers, and credits.
+            launch: How launches treat running jobs, lost answers and credits.
             timeouts: Time limits of calls; ``connect`` stays the client's.
             max_wait: Seconds that a request may wait for the limits.
             operations: Table of operations.
-            hooks: Functions that get each event, in place of the client's.
+            hooks: Functions that are called with each event, in place of the client's.
             headers: Headers to add to those of the client.
         """
         changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
@@ -268,7 +268,7 @@ for _name, _resource in _RESOURCES.items():
 
 
 def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with others added; one of the same name, in whatever case, is replaced."""
+    """Return headers with others added, which replace headers of the same name in upper or lower case."""
     replaced = {name.lower() for name in added}
     return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **added}
 
@@ -287,7 +287,7 @@ def _proxy_of_environment(url: str) -> str | None:
 
 @define
 class _Connection:
-    """What a client and its copies share: the account of the event loop in which they are used."""
+    """The account that a client and its copies share, in the event loop in which they are used."""
 
     digest: str  # of address and key
     state: str

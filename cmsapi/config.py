@@ -21,7 +21,7 @@ HOUR = 3600.0
 SECOND = 1.0
 """Seconds of the burst window (specification 8)."""
 MARGIN = 5.0
-"""Seconds beyond the time limit of a request after which it is certainly not under way."""
+"""Seconds beyond the time limit of a request after which the request is certainly not under way."""
 
 
 def _seconds(value: Any) -> Any:
@@ -29,11 +29,11 @@ def _seconds(value: Any) -> Any:
 
 
 def _number(expected: str, least: float, *, above: bool = False, whole: bool = False) -> Callable[..., None]:
-    """Return a validator that refuses anything but a number, by the name of its setting."""
+    """Return a validator that refuses anything but a number in range, and names the setting."""
 
     def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not number or not (value > least if above else value >= least):  # in this form NaN is refused
+        if not number or not (value > least if above else value >= least):  # written so that NaN is refused
             raise ConfigError(f"{type(instance).__name__}({attribute.name}=) must be {expected}, got {value!r}")
 
     return check
@@ -48,12 +48,12 @@ _optional_count = optional(_number("a whole number from 0 on, or None", 0, whole
 
 @frozen
 class RateLimits:
-    """Limits of the key, which the client keeps (specification 8).
+    """Limits of the key, which the client obeys (specification 8).
 
     Attributes:
         per_second: Requests in any second.
         per_hour: Requests in any hour.
-        reserve: Requests of the hour that polls leave to everything else; None for one in a hundred.
+        reserve: Requests per hour that polls leave to all other requests; None for 1 % of ``per_hour``.
         max_wait: Seconds that a request may wait for the limits; a longer wait is refused at once with
             `RateLimitWaitError`. None waits as long as it takes.
     """
@@ -73,14 +73,14 @@ class RateLimits:
 class RetryPolicy:
     """How often, and after which waits, a request is repeated (specification 7).
 
-    The wait before attempt n + 1 is drawn evenly between half of and all of ``base * 2 ** (n - 1)`` seconds, at most
-    ``cap``; if the service names a time in ``Retry-After``, this comes on top of it.
+    The wait before attempt n + 1 is random: 50 to 100 % of ``min(cap, base * 2 ** (n - 1))`` seconds. A ``Retry-After``
+    of the service is added to it.
 
     Attributes:
-        max_attempts: Attempts of one call; 1 repeats nothing.
+        max_attempts: Maximum number of attempts per call; 1 for no retries.
         base: Seconds of the first wait.
         cap: Seconds of the longest wait.
-        max_retry_after: Seconds of ``Retry-After`` beyond which the error is raised at once; None waits however long.
+        max_retry_after: Seconds of ``Retry-After`` beyond which the error is raised at once; None for no limit.
     """
 
     max_attempts: int = field(default=5, validator=_count)
@@ -91,15 +91,15 @@ class RetryPolicy:
 
 @frozen
 class PollPolicy:
-    """When jobs are polled, and when a wait for one ends (specification 8, rule 5).
+    """When jobs are polled, and when a wait for a job ends (specification 8, rule 5).
 
     Attributes:
-        min_interval: Seconds between two polls of a job, at least.
-        max_interval: Seconds between two polls of a job as long as the hour holds them.
-        job_timeout: Seconds after which any wait for a job ends, from its beginning.
+        min_interval: Minimum seconds between two polls of a job.
+        max_interval: Maximum seconds between two polls of a job, as long as the hourly limit allows.
+        job_timeout: Maximum seconds of any wait for a job.
         unclear_timeout: Seconds for which answers may be unclear before the wait ends with `UnclearJobError`.
         outage_timeout: Seconds for which polls may fail before the last error ends the wait.
-        words: Further words of the service and what they mean: ``running``, ``review``, ``succeeded`` or ``failed``.
+        words: Further words of the service and their meanings: ``running``, ``review``, ``succeeded`` or ``failed``.
     """
 
     min_interval: float = field(default=5.0, converter=_seconds, validator=_positive)
@@ -119,12 +119,12 @@ class PollPolicy:
 
 @frozen
 class LaunchPolicy:
-    """How launches treat what runs already, and lost answers.
+    """How launches treat running jobs and lost answers.
 
     Attributes:
         dedupe: ``"join"`` returns the job that already runs for a target; ``"off"`` launches another one.
-        on_unknown: ``"raise"`` leaves a launch whose answer was lost to you; ``"repeat"`` launches once more, which may
-            pay twice.
+        on_unknown: ``"raise"`` raises `LaunchUnknownError` if a lost answer leaves a launch unknown; ``"repeat"``
+            launches once more, which may be charged twice.
         max_credits: Credits that the launches of this client may cost in all; None for no bound.
     """
 
@@ -144,8 +144,8 @@ class Timeouts:
     """Time limits of one call.
 
     Attributes:
-        request: Seconds from the sending of one attempt to its whole answer.
-        connect: Seconds until a connection stands; it ends before ``request`` does.
+        request: Seconds from the sending of one attempt to its complete answer.
+        connect: Seconds for making a connection; they are part of ``request``.
         deadline: Seconds for a call with all its waits and attempts; None for no limit.
     """
 
@@ -159,7 +159,7 @@ class Connect:
     """How connections to the service are made.
 
     Attributes:
-        session: A session of the caller, which stays the caller's to close; None for one of cmsapi's own.
+        session: A session that the caller provides and closes; None for cmsapi's own session.
         proxy: URL of a proxy.
         ssl: TLS context, for private authorities or client certificates.
     """

@@ -1,4 +1,4 @@
-"""What `Client.doctor` examines: key, credits, limits, clock, permissions, and the table of operations."""
+"""Checks of `Client.doctor`: key, credits, limits, clock, permissions, and the table of operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cmsapi.wire.operations import OperationTable
 
 @frozen
 class Finding:
-    """What a check found. A ``problem`` makes calls fail; a ``warning`` may, or says what is not known."""
+    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may make them fail, or names an unknown fact."""
 
     level: Literal["ok", "warning", "problem"]
     subject: str  # service, key, credits, limits, clock, permissions or operations
@@ -34,7 +34,7 @@ class Finding:
 
 @frozen
 class Diagnosis:
-    """What all checks found, and routes of the service to adopt: ``OPERATIONS.override(**diagnosis.candidates)``."""
+    """Results of all checks, and routes of the service to adopt: ``OPERATIONS.override(**diagnosis.candidates)``."""
 
     findings: tuple[Finding, ...]
     candidates: Mapping[str, str]
@@ -46,7 +46,7 @@ class Diagnosis:
 
 
 async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
-    """Examine the service of a client, with some seconds for each of four requests. See `Client.doctor`."""
+    """Examine the service of a client, with at most ``seconds`` for each of four requests. See `Client.doctor`."""
     limiter, findings, candidates = pipeline.account().limiter, list[Finding](), dict[str, str]()
     timeouts, retry = evolve(pipeline.timeouts, deadline=seconds), evolve(pipeline.retry, max_retry_after=seconds)
     pipeline = evolve(pipeline, max_wait=seconds, timeouts=timeouts, retry=retry)
@@ -102,7 +102,7 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
 
 
 def _operations(document: Any, table: OperationTable, candidates: dict[str, str]) -> Iterator[Finding]:
-    """Compare routes by method and path, and look for missing ones by their ``operationId``, however it is written."""
+    """Compare routes by method and path, and find missing ones by ``operationId``, ignoring case and separators."""
     named, there = defaultdict[str, list[str]](list), set[str]()
     for path, methods in document["paths"].items():
         for method, described in methods.items():

@@ -22,13 +22,13 @@
     │   ├── NotSentError                 nothing reached the service
     │   └── OutcomeUnknownError          the service may have acted
     ├── DecodeError                      an answer that cannot be read
-    ├── RateLimitWaitError               the limits would keep a request longer than `RateLimits.max_wait`
+    ├── RateLimitWaitError               the limits would delay a request longer than `RateLimits.max_wait`
     ├── DeadlineError (TimeoutError)     `Timeouts.deadline` is over
     ├── EditConflictError                an edit met a newer version too often
     ├── StateError                       the state cannot be opened, read or written
     └── JobError                         something about a job; carries its token
         ├── JobFailedError               the service reports a failure
-        ├── UnclearJobError              the service says nothing that can be understood
+        ├── UnclearJobError              the service's answers cannot be understood
         ├── JobDetachedError             the job was detached while something waited for it
         ├── JobWaitTimeoutError (TimeoutError)   the wait is over, not the job
         ├── LaunchUnknownError           a launch may or may not have been accepted
@@ -52,7 +52,7 @@ def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any])
 
 
 REQUEST_ID = "x-request-id"
-"""Header of answers with the identifier that support asks for; the specification names none."""
+"""Header of answers with the identifier that support asks for; the specification names no such header."""
 
 
 class CMSError(Exception):
@@ -87,8 +87,8 @@ class APIError(CMSError):
 
     Attributes:
         status: HTTP status code.
-        code: Machine-readable code, stable over versions; None if the body is not the service's error format.
-        message: The service's text for people. It may change; only for ``validation_error`` it names the field.
+        code: Machine-readable code, stable over versions; None if the body is not in the service's error format.
+        message: The service's text for people. It may change; for ``validation_error`` only, it names the field.
         request_id: Identifier to give to support, if the service sent one.
         retry_after: Seconds to wait before another attempt, if the service asked for it.
         operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
@@ -150,11 +150,11 @@ class ConflictError(APIError):
 
 
 class ValidationError(APIError):
-    """Raised for 422: the body does not fit the schema; ``field`` names what failed."""
+    """Raised for 422: the body does not fit the schema; ``field`` names the invalid field."""
 
 
 class RateLimitedError(APIError):
-    """Raised for 429: a limit of the key is exceeded; ``retry_after`` says for how many seconds."""
+    """Raised for 429: a limit of the key is exceeded; ``retry_after`` is the number of seconds to wait."""
 
 
 class ServerError(APIError):
@@ -228,7 +228,7 @@ class RateLimitWaitError(CMSError):
 
 
 class DeadlineError(CMSError, TimeoutError):
-    """Raised when ``Timeouts.deadline`` ends before a call with its waits and repeats.
+    """Raised when ``Timeouts.deadline`` ends before a call with its waits and retries.
 
     Attributes:
         sent: True if an attempt was under way or its outcome is unknown, so that the service may have acted.

@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol, for assistants: ``python -m cmsapi.mcp``, configured by the environment.
 
-It spends ``--max-credits`` in all, and no tool raises that. Launches are items of one batch: the same call again waits
-for its jobs, or returns what they brought, and pays nothing; after a restart, too, if ``CMSAPI_STATE`` names a state.
+It spends at most ``--max-credits`` in all, which no tool can raise. Launches are items of one batch: a repeated call
+waits for its jobs or returns their results, at no charge; also after a restart if ``CMSAPI_STATE`` names a state.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pydantic import Field
 import cmsapi
 
 Answer: TypeAlias = dict[str, Any]
-Wait: TypeAlias = Annotated[float, Field(gt=0, description="Seconds; then the same call waits on, for nothing")]
-Attempt: TypeAlias = Annotated[int, Field(ge=1, description="A higher number launches, and pays, once more")]
+Wait: TypeAlias = Annotated[float, Field(gt=0, description="Seconds; then repeat the call to wait on, at no charge")]
+Attempt: TypeAlias = Annotated[int, Field(ge=1, description="A higher number launches, and costs, once more")]
 
 
 class Tools:
-    """The Content Marketing Service. The same call again pays nothing; an unknown launch may have been charged."""
+    """The Content Marketing Service. A repeated call costs nothing; an unknown launch may have been charged."""
 
     def __init__(self, client: cmsapi.Client, max_credits: int) -> None:
         self._client = client.with_options(launch=cmsapi.LaunchPolicy(max_credits=max_credits))
@@ -52,7 +52,7 @@ class Tools:
         return dict(cmsapi.to_dict(await self._client.contents.list(workspace_id, page=page, limit=limit)))
 
     async def show_content(self, content_id: str, with_text: bool = False) -> Answer:
-        """Show a content, with its text if that is asked for."""
+        """Show a content, with its text if ``with_text`` is true."""
         content: Answer = cmsapi.to_dict(await self._client.contents.get(content_id))
         return {name: value for name, value in content.items() if with_text or not name.startswith("html")}
 
@@ -74,7 +74,7 @@ class Tools:
         return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
 
     async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:
-        """Replace the text of a content by the generated article, or discard the article; for good, for no credit."""
+        """Replace the text of a content with the generated article, or discard the article; irreversible, no credit."""
         waiting = [each for each in await self._client.jobs.reviews() if each.content_id == content_id]
         review = next((each for each in waiting if each.generation.id == generation_id), None)
         if review is None:
@@ -101,7 +101,7 @@ def _shown(value: Any) -> Answer:
 
 
 def make_server(client: cmsapi.Client, max_credits: int = 10) -> MCPServer[Any]:
-    """Return a server of a client that may spend some credits in all; with none it has only tools that read."""
+    """Return a server for a client that may spend ``max_credits`` in all; with 0 it has only tools that read."""
     tools, about = Tools(client, max_credits), f"{Tools.__doc__}\nThis server may spend {max_credits} credits in all."
     server: MCPServer[Any] = MCPServer("cmsapi", instructions=about, version=cmsapi.__version__, log_level="WARNING")
     reading = (tools.account, tools.list_pages, tools.list_keywords, tools.list_contents, tools.show_content)
@@ -117,7 +117,7 @@ def _answering(tool: Any) -> Callable[..., Awaitable[Answer]]:
     async def call(**arguments: Any) -> Any:
         try:
             return await tool(**arguments)
-        except cmsapi.CMSError as error:  # of other exceptions a model sees nothing
+        except cmsapi.CMSError as error:  # a model sees nothing of other exceptions
             raise ToolError(str(error)) from error
 
     return call
@@ -132,7 +132,7 @@ def main() -> None:
     """Serve a client made from the environment on standard input and output, until the input ends."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads the input would keep the program
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the end
     try:
         asyncio.run(_serve(parser.parse_args().max_credits))
     except cmsapi.ConfigError as error:

@@ -1,4 +1,4 @@
-"""Requests and responses as plain values, and the protocol of whatever exchanges them.
+"""Requests and responses as plain values, and the protocol of the transports that exchange them.
 
 Transports translate between these and a library, a sandbox or a handler function. They add nothing, repeat nothing and
 follow no redirect.
@@ -67,8 +67,8 @@ class Transport(Protocol):
     """Exchange of one request for one response.
 
     ``send`` raises `NotSentError` when nothing of the request can have reached the service, and `OutcomeUnknownError`
-    when it may have. Any other exception is a programming error and is passed on. Time limits are the caller's:
-    ``send`` is cancelled when they end.
+    when it may have. Any other exception is a programming error and is passed on. The caller sets time
+    limits, and cancels ``send`` when they end.
     """
 
     async def send(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Tables of pandas. Bars of progress are tqdm's: ``async for outcome in tqdm(client.jobs.map(...), total=n)``."""
+"""pandas DataFrames. For progress bars use tqdm: ``async for outcome in tqdm(client.jobs.map(...), total=n)``."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from cmsapi.errors import ArgumentError, ConfigError
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame  # type: ignore[import-untyped]  # pandas has no types of its own
 else:
-    DataFrame = Any  # pandas takes long to import, and need not be there
+    DataFrame = Any  # pandas takes long to import, and need not be installed
 
-Cell: TypeAlias = tuple[str, str | None, Any]  # column, its type if it has one of its own, value
+Cell: TypeAlias = tuple[str, str | None, Any]  # column, its pandas type or None, value
 _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64[us, UTC]"}
 
 
 def to_pandas(items: Iterable[Any]) -> DataFrame:
-    """Return models, or outcomes of a fan-out, as a table of pandas with a row for each. Sends nothing.
+    """Return models, or outcomes of a fan-out, as a pandas DataFrame with a row for each. Sends nothing.
 
-    Columns are the fields of the class, even if no row has a value. Fields of nested objects have a dot, as
+    Columns are the fields of the class, even if no row has a value. Fields of nested objects have a dot, like
     ``page.url``; keys that the class does not know become ``extra.nameOnTheWire``. A list stays an object in its cell.
     Outcomes have ``item``, ``ok`` and ``error`` first, and then the columns of their values. Times are in UTC; whole
-    numbers and booleans may be missing. An empty list has no columns.
+    numbers and booleans may be missing. The DataFrame of an empty list has no columns.
 
     Args:
-        items: Models, such as a `Page`, a list or `ContentIdeas`; or outcomes. A list of the service and a fan-out have
-            a method of this name, to await.
+        items: Models, such as a `Page`, a list or `ContentIdeas`; or outcomes. A `Paginator` and a fan-out have an
+            awaitable method of this name.
 
     Raises:
-        ArgumentError: They are something else.
+        ArgumentError: The items are something else.
         ConfigError: pandas is not installed.
     """
     try:

@@ -1,13 +1,13 @@
 """Generate an article on a draft, and decide on it: confirm puts it into the draft, cancel discards it.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
-of your account, where **it costs an AI-writing credit**, and confirming **replaces the text of the draft**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
 
     python examples/article.py CONTENT_ID
 
-Without an identifier it lists drafts. The keyword of the draft must have been analyzed. The sandbox takes two to four
-minutes. If you stop it, the article waits in review: run it again, and it asks for the decision. The state is the file
-articles.db, or what CMSAPI_STATE names.
+Without an identifier it lists drafts. The keyword of the draft must have been analyzed. An article takes
+two to four minutes in the sandbox. If you stop the example, the article waits in review, and the next run decides on
+it. The state is the file articles.db, or the address in CMSAPI_STATE.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETTINGS = GenerationSettings(fact_checking_enabled=True, custom_instructions="S
 
 
 async def drafts(client: Client) -> None:
-    """List drafts that a generation could begin with."""
+    """List the drafts for which an article could be generated."""
     async for workspace in client.workspaces.list():
         async for content in client.contents.list(workspace.id):
             if content.type == "DRAFT":
@@ -32,12 +32,12 @@ async def drafts(client: Client) -> None:
 
 
 async def write(client: Client, content_id: str) -> None:
-    """Generate, or find the article that waits; decide; show."""
+    """Generate an article, or find one that waits in review; decide on it and show it."""
     before = await client.contents.get(content_id)
     print(f"{before.title}: version {before.version}, score {before.content_score}")
 
     async def decide(review: GenerationReview) -> Literal["confirm", "cancel"]:
-        """Confirm unless a colleague has changed the draft meanwhile, whose work would be lost."""
+        """Confirm, unless a colleague has changed the draft meanwhile: that change would be lost."""
         now = await client.contents.get(review.content_id)
         return "confirm" if now.version == before.version else "cancel"
 
@@ -59,7 +59,7 @@ async def write(client: Client, content_id: str) -> None:
 
 
 async def main(content_ids: list[str]) -> None:
-    """Do what the arguments say."""
+    """Write an article for the given draft, or list drafts."""
     async with Client(state=STATE) as client:
         try:
             await (write(client, content_ids[0]) if content_ids else drafts(client))

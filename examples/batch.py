@@ -1,12 +1,12 @@
 """Analyze keywords in a batch that survives everything: Ctrl-C, kill -9, a power cut.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
-of your account, where **each keyword costs one analysis credit**. Then, with one identifier a line in a file:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **each keyword costs one analysis credit**. Then, with one identifier per line in a file:
 
     python examples/batch.py keywords-2026-11 keyword-ids.txt
 
 Kill it whenever you like, and run it again: it goes on, and pays nothing twice. The state is the file batches.db, or
-what CMSAPI_STATE names. Failed keywords stay failed; `--retry` as a last argument launches those again, too.
+what CMSAPI_STATE names. Failed keywords stay failed; `--retry` at the end launches them again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ async def main(name: str, keyword_ids: list[str], *, retry: bool) -> int:
             said = outcome.value.analysis_status if outcome.ok else f"{type(outcome.error).__name__}: {outcome.error}"
             print(outcome.item, said, "(by an earlier run)" if outcome.earlier else "", flush=True)
         print(batch.progress)
-        if batch.unknown:  # a launch of which nothing tells whether it was paid is never repeated by itself
+        if batch.unknown:  # a launch that may have been paid for is never repeated automatically
             print("Look at these before `batch.retry_unknown()` launches them again:", *batch.unknown)
         return 1 if batch.failed or batch.unknown or batch.unfinished else 0
 

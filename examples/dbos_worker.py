@@ -1,14 +1,14 @@
-"""Analyze keywords as durable workflows of DBOS: whatever dies is resumed when its worker starts again.
+"""Analyze keywords as durable workflows of DBOS: a workflow that dies is resumed when its worker starts again.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
 of your account, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
-(sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands WORKFLOWS, the database of
-DBOS (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
+(sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands need WORKFLOWS, the database
+of DBOS (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
 
     python examples/dbos_worker.py work
     python examples/dbos_worker.py analyze keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-The same name again finds the workflows of before, and pays nothing twice.
+The same `analyze` command again finds the earlier workflows, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def may_pass(error: BaseException) -> bool:
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=30, should_retry=may_pass)
 async def analyze(keyword_id: str) -> str:
-    """Bring one keyword to its outcome; run again after a crash, it finds the launch by the name of the workflow."""
+    """Analyze one keyword to its end; after a crash, the repeated step finds the launch by the id of the workflow."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
         [outcome] = await batch.map(client.keywords.analyze, [keyword_id])
     return str(outcome.result().analysis_status)
@@ -42,7 +42,7 @@ async def analyze(keyword_id: str) -> str:
 
 @DBOS.workflow(name="analysis")
 async def analysis(keyword_id: str) -> str:
-    """Analyze a keyword; what else is to be done with it becomes another step."""
+    """Analyze a keyword; further work on it would be further steps."""
     return await analyze(keyword_id)
 
 
@@ -57,7 +57,7 @@ async def work() -> None:
             "name": "analyses",
             "system_database_url": os.environ["WORKFLOWS"],
             "application_version": VERSION,
-            "executor_id": os.environ.get("WORKER", "worker-1"),  # with several workers, a name for each
+            "executor_id": os.environ.get("WORKER", "worker-1"),  # each worker needs its own name
         }
     )
     async with Client() as client:
@@ -69,7 +69,7 @@ async def work() -> None:
 
 
 def analyze_all(name: str, keyword_ids: list[str]) -> None:
-    """Put a workflow for each keyword into the queue, and print what comes of them."""
+    """Put a workflow for each keyword into the queue, and print their results."""
     queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"])
     handles: dict[str, WorkflowHandle[str]] = {
         keyword_id: queue.enqueue(

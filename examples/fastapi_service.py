@@ -1,8 +1,8 @@
 """A web service with FastAPI: one client for the process, progress as server-sent events, 503 instead of long waits.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
-of your account, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to what survives a restart, such as
-sqlite:///service.db; several processes or hosts share redis:// or postgresql://. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to a state that survives
+restarts, such as sqlite:///service.db; several processes or hosts share redis:// or postgresql://. Then:
 
     uvicorn --app-dir examples --port 8080 --timeout-graceful-shutdown 3 fastapi_service:app
     curl -X POST localhost:8080/analyses/KEYWORD_ID
@@ -10,8 +10,8 @@ sqlite:///service.db; several processes or hosts share redis:// or postgresql://
     curl -X POST localhost:8080/batches/spring --json '["KEYWORD_ID", "KEYWORD_ID"]'
     curl -N localhost:8080/batches/spring
 
-Who leaves a stream ends only its own polls; DELETE /batches/spring launches no more. What was launched goes on at the
-service, and the same POST again goes on with it and pays nothing twice. Put your own login in front: there is none.
+Leaving a stream ends only its own polls; DELETE /batches/spring ends further launches. Launched jobs continue at the
+service; the same POST again continues the batch, and nothing is paid for twice. Add your own login: there is none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(CMSError)
 async def problem(request: Request, error: CMSError) -> JSONResponse:
-    """Answer for errors of handlers."""
+    """Return the response to an error of a handler."""
     if isinstance(error, RateLimitWaitError):
         headers = {"Retry-After": str(math.ceil(error.retry_after))}
         return JSONResponse({"error": "The limits of the service are used up."}, 503, headers)
@@ -70,14 +70,14 @@ def events(source: AsyncIterator[dict[str, Any]]) -> StreamingResponse:
 
 @app.post("/analyses/{keyword_id}", status_code=202)
 async def analyze(keyword_id: str) -> dict[str, str]:
-    """Launch the analysis of a keyword, or join the one that runs."""
+    """Launch the analysis of a keyword, or join an analysis that already runs."""
     job = await app.state.hasty.keywords.analyze(keyword_id)
     return {"token": job.token, "events": f"/analyses/{job.token}"}
 
 
 @app.get("/analyses/{token}")
 async def follow_analysis(token: str) -> StreamingResponse:
-    """Stream what polls show of an analysis, and last its result or error; visitors of one job share its polls."""
+    """Stream the polls of an analysis, and finally its result or error; visitors of one job share its polls."""
     job = app.state.client.jobs.attach(token, "analysis")
 
     async def source() -> AsyncIterator[dict[str, Any]]:
@@ -93,7 +93,7 @@ async def follow_analysis(token: str) -> StreamingResponse:
 
 @app.post("/batches/{name}", status_code=202)
 async def start(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Start a batch in the background, or go on with it."""
+    """Start a batch in the background, or continue it."""
     if name not in tasks or tasks[name].done():
         client = app.state.client
         fan_out = batches[name] = client.jobs.batch(name).map(client.keywords.analyze, dict.fromkeys(keyword_ids))
@@ -102,7 +102,7 @@ async def start(name: str, keyword_ids: list[str]) -> dict[str, str]:
 
 
 async def run(fan_out: Any) -> None:
-    """Take the outcomes of a batch; the state keeps them."""
+    """Print the outcomes of a batch; the state keeps them."""
     async with fan_out:
         async for outcome in fan_out:
             print(outcome.item, "analyzed" if outcome.ok else outcome.error)
@@ -110,9 +110,9 @@ async def run(fan_out: Any) -> None:
 
 @app.get("/batches/{name}")
 async def follow_batch(name: str) -> StreamingResponse:
-    """Stream how far a batch is."""
+    """Stream the progress of a batch."""
     if name not in batches:
-        raise HTTPException(404, "No such batch in this process: POST starts it, or goes on with it.")
+        raise HTTPException(404, "No such batch in this process: POST starts or continues it.")
 
     async def source() -> AsyncIterator[dict[str, Any]]:
         yield shown(batches[name].progress)
@@ -123,12 +123,12 @@ async def follow_batch(name: str) -> StreamingResponse:
 
 
 def shown(progress: Progress) -> dict[str, Any]:
-    """Return a progress as JSON."""
+    """Return the progress as a JSON document."""
     return {"done": progress.done, "of": progress.total, "failed": progress.failed, "text": str(progress)}
 
 
 @app.delete("/batches/{name}", status_code=204)
 async def stop(name: str) -> None:
-    """Launch no more for a batch; what was launched goes on at the service."""
+    """Stop launching jobs of a batch; launched jobs continue at the service."""
     if name in tasks:
         tasks[name].cancel()

@@ -1,11 +1,11 @@
 """Analyze keywords that were never analyzed, as many as you allow.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or take those
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
 of your account, where **each keyword costs one analysis credit**. Then:
 
     python examples/script.py 20
 
-The number is the bound on credits. The sandbox takes a minute or two. A script that may be killed: see batch.py.
+The number limits the credits. The sandbox takes a minute or two. For a script that may be killed, see batch.py.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from cmsapi.errors import ArgumentError, CMSError, ConfigError
 
 HELP = """Content Marketing Service on the command line.
 
-Results go to standard output, all else to standard error. The key and the address of the service come from
-CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG=info shows what is going on."""
-EXIT_CODES = """Exit codes: 0 all is done; 1 not all, or an error; 2 wrong usage, nothing was sent; 129, 130, 143
-stopped by SIGHUP, Ctrl-C, SIGTERM."""
+Results go to standard output, all messages to standard error. The key and the address of the service come from
+CMSAPI_API_KEY and CMSAPI_BASE_URL; CMSAPI_STATE names the state, and CMSAPI_LOG=info logs retries and waits."""
+EXIT_CODES = """Exit codes: 0 all is done; 1 an error, or not all is done; 2 wrong usage, nothing was sent; 129, 130,
+143 stopped by SIGHUP, Ctrl-C, SIGTERM."""
 
 app: App = App("cmsapi", HELP, help_epilogue=EXIT_CODES, version=__version__, suppress_keyboard_interrupt=False)
 app.default_parameter = Parameter(show_default=lambda value: value or None, negative="")
@@ -36,7 +36,7 @@ app.command(jobs.app)
 
 @app.command
 async def doctor(*, options: Options = DEFAULTS) -> int:
-    """Examine key, permissions, balances, limits, clock and routes; four requests, no credit."""
+    """Check the key, permissions, balances, limits, clock and routes; four requests, no credit."""
     async with connect(options) as client, Writer(options, columns("level subject text"), whole=True) as writer:
         diagnosis = await client.doctor()
         for finding in diagnosis.findings:
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(tokens, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
-    except CycloptsError:  # which has been shown
+    except CycloptsError:  # cyclopts has printed it
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush has where to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the last flush fails
         return 0
     except (CMSError, OSError) as error:
         note(f"cmsapi: {text_of(error)}")
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_streams() -> None:
-    """Have streams that are there and take any text."""
+    """Make sure that both streams exist and accept any text."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed when the program ends
     sys.stderr = sys.stderr or sys.stdout
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""From options and environment to a client, and to the state that keeps what was launched."""
+"""The client and the state of its launches, from the options and the environment."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SQLITE = "sqlite:///"
 @Parameter(name="*")
 @frozen
 class Options:
-    """Options of all commands that ask the service."""
+    """Options of all commands that call the service."""
 
     json: bool = False
-    """Print JSON, one document a line, as the service writes it."""
+    """Print JSON as the service writes it, one document per line."""
     csv: bool = False
-    """Print CSV for spreadsheets: a header, and cells that are no formulas."""
+    """Print CSV with a header for spreadsheets; an apostrophe keeps texts from being formulas."""
     state: str | None = None
-    """Where launches are kept: sqlite:///file, postgresql://… or redis://…; else by CMSAPI_STATE, else in a file in
-    ~/.local/state."""
+    """Where launches are kept: sqlite:///file, postgresql://… or redis://…; by default in CMSAPI_STATE, or in a
+    file in ~/.local/state."""
 
     def __attrs_post_init__(self) -> None:
         if self.json and self.csv:
@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client of the service that the environment names; ``state`` replaces that of the options."""
+    """Return a client of the service that the environment names; ``state`` replaces ``options.state``."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
@@ -46,7 +46,7 @@ def connect(options: Options, state: str | None = None) -> Client:
 
 
 def connect_to_launched(options: Options) -> Client:
-    """Return a client with the state of earlier launches; refuse a file that is not there: a mistyped name."""
+    """Return a client with the state of earlier launches; raise `ConfigError` if its file is missing."""
     state = state_of(options)
     if not is_there(state):
         raise ConfigError(
@@ -61,11 +61,11 @@ def is_there(state: str) -> bool:
 
 
 def state_of(options: Options) -> str:
-    """Return the address of the state, by default of a file of the user, or in the working directory without a home."""
+    """Return the address of the state; by default a file in the user's home, or else in the working directory."""
     if named := options.state or os.environ.get("CMSAPI_STATE"):
         return named
     root, files = Path(os.environ.get("XDG_STATE_HOME") or ""), [Path("cmsapi-jobs.db").absolute()]
-    with suppress(OSError, RuntimeError):  # no such user, or not theirs to write
+    with suppress(OSError, RuntimeError):  # no home, or it is read-only
         folder = (root if root.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.insert(0, folder / "jobs.db")

@@ -27,23 +27,23 @@ _DETAILS = columns(
 @Parameter(name="*")
 @frozen
 class Fields:
-    """What can be set of a content."""
+    """Fields of a content that can be set."""
 
     html: str | None = None
-    """File with the body, or - for standard input. Like all of these, '' clears it."""
+    """File with the body, or - for standard input. '' clears this field or any other."""
     meta_description: str | None = None
     """Description for search engines."""
     folder_id: str | None = None
-    """Folder to put it into."""
+    """Id of the folder."""
     assigned_to_id: str | None = None
-    """User to assign it to."""
+    """Id of the assigned user."""
     content_status_id: str | None = None
-    """Workflow status."""
+    """Id of the workflow status."""
     due_date: datetime | None = None
-    """When it is due, such as 2026-12-24."""
+    """Due date, such as 2026-12-24."""
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that were given, by the names of the SDK; None for those to clear."""
+        """Return the given fields under the names of the SDK; the value None clears a field."""
         changes: dict[str, Any] = {name: value or None for name, value in asdict(self).items() if value is not None}
         if self.html:
             changes["html"] = read_text(self.html)
@@ -63,8 +63,8 @@ async def show(content: str, *, html: bool = False, options: Options = DEFAULTS)
     """Show a content.
 
     Args:
-        content: Its id.
-        html: Print only its body, without the marks of the editor.
+        content: Id of the content.
+        html: Print only the body, without the editor's marks.
     """
     async with connect(options) as client:
         found = await client.contents.get(content)
@@ -83,7 +83,7 @@ async def create(
     Args:
         workspace: Id of the workspace.
         title: Title, 1 to 255 characters.
-        page_id: Page to attach it to; without it an empty one is made.
+        page_id: Id of the page to attach the draft to; by default a new empty page.
     """
     given = fields.given()
     async with connect(options) as client:
@@ -95,10 +95,10 @@ async def create(
 async def update(
     content: str, *, title: str | None = None, fields: Fields = _NOTHING, options: Options = DEFAULTS
 ) -> None:
-    """Change a content, whatever its version is by then.
+    """Change a content, whatever its current version.
 
     Args:
-        content: Its id.
+        content: Id of the content.
         title: Title, 1 to 255 characters.
     """
     changes = fields.given() if title is None else {"title": title, **fields.given()}
@@ -114,7 +114,7 @@ async def publish(content: str, *, url: str | None = None, options: Options = DE
 
     Args:
         content: Its id.
-        url: Where it was published.
+        url: Address at which it was published.
     """
     async with connect(options) as client:
         print_model(options, await client.contents.publish(content, url), _DETAILS)
@@ -122,15 +122,15 @@ async def publish(content: str, *, url: str | None = None, options: Options = DE
 
 @app.command
 async def delete(*contents: str, yes: bool = False, options: Options = DEFAULTS) -> int:
-    """Delete contents with their texts for good.
+    """Delete contents and their texts for good.
 
     Args:
-        contents: Their ids: arguments, @file, or - for stdin.
-        yes: Do not ask.
+        contents: Ids of the contents: arguments, @file, or - for stdin.
+        yes: Do not ask for confirmation.
     """
     ids = read_items(contents)
     if not yes and not can_ask():
-        raise ConfigError("there is no terminal to ask on: --yes deletes without a question")
+        raise ConfigError("there is no terminal to ask for confirmation: --yes deletes without asking")
     if not yes and not Confirm.ask(f"Delete {', '.join(ids)} for good?", default=False):
         return 1
     async with connect(options) as client:

@@ -16,11 +16,11 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.wire.arguments import check_text, identifier
 
 STDIN = "@-"
-"""What stands for standard input behind the parser, which takes a single hyphen for an option."""
+"""Replacement of ``-`` (standard input) for the parser, which takes a single hyphen for an option."""
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the items, each once; ``column`` names those of CSV and JSON, and a tab ends those of text."""
+    """Return the items without repeats; ``column`` is their name in CSV and JSON; in plain text a tab ends an item."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):
@@ -30,19 +30,19 @@ def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
                 raise ConfigError(f"{name} has no items")
             items += found
         elif Path(argument).is_file():
-            raise ConfigError(f"{argument} is a file: @{argument} stands for what is in it; nothing was sent")
+            raise ConfigError(f"{argument} is a file: @{argument} reads the items in it; nothing was sent")
         else:
             items.append(_checked(argument, column, "the arguments"))
     if not items:
         raise ConfigError(f"no items: name them, or a file (@{column}s.txt), or standard input (-)")
     unique = list(dict.fromkeys(items))
     if len(unique) < len(items):
-        note(f"left out because they are repeated: {len(items) - len(unique)}")
+        note(f"repeated items left out: {len(items) - len(unique)}")
     return unique
 
 
 def read_text(argument: str) -> str:
-    """Return the text of a file (``@file`` or its name) or of standard input, whatever program wrote it."""
+    """Return the text of a file (``@file`` or its name) or of standard input: UTF-8, UTF-16 or Windows-1252."""
     name = argument.removeprefix("@")
     try:
         data = sys.stdin.buffer.read() if argument == STDIN else Path(name).read_bytes()
@@ -78,7 +78,7 @@ def _parse(text: str, column: str, name: str) -> Iterator[str]:
             place = names.index(column)
             rows = csv.reader(lines[1:], delimiter=delimiter)
             cells = (row[place] for row in rows if len(row) > place)
-            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # which --csv has put there
+            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # the apostrophe of --csv
             return
     yield from (line.partition("\t")[0].strip() for line in lines)
 

@@ -1,4 +1,4 @@
-"""``jobs``: what the state knows of batches, reviews, unknown launches and running jobs."""
+"""``jobs``: the batches, reviews, unknown launches and running jobs in the state."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cmsapi.cli.outcomes import ANY, Stopped, show
 from cmsapi.cli.output import Writer, attribute, columns, note
 from cmsapi.errors import ConfigError
 
-app: App = App(name="jobs", help="See and go on with what was launched; no credit.")
+app: App = App(name="jobs", help="Show launched jobs and continue with them; no credit.")
 
 
 @app.command
 async def batches(*, options: Options = DEFAULTS) -> None:
-    """List batches, of all programs that share the state."""
+    """List the batches of all programs that share the state."""
     shown = columns("name total running review succeeded failed unknown")
     async with connect_to_launched(options) as client, Writer(options, shown) as writer:
         for status in await client.jobs.batches():
@@ -28,10 +28,10 @@ async def batches(*, options: Options = DEFAULTS) -> None:
 
 @app.command(name="show")
 async def items(name: str, *, options: Options = DEFAULTS) -> None:
-    """List the items of the batch NAME that have not succeeded; their errors are shown when it is run again."""
+    """List the items of the batch NAME that have not succeeded; running the batch again shows their errors."""
     async with connect_to_launched(options) as client, client.jobs.batch(name) as batch:
         if not batch.progress.total:
-            raise ConfigError(f"the state has no batch {name}: `cmsapi jobs batches` lists those that it has")
+            raise ConfigError(f"the state has no batch {name}: `cmsapi jobs batches` lists its batches")
         async with Writer(options, columns("id status")) as writer:
             for status in ("failed", "unknown", "unfinished"):
                 for item in getattr(batch, status):
@@ -42,7 +42,7 @@ async def items(name: str, *, options: Options = DEFAULTS) -> None:
 async def reviews(
     *contents: str, confirm: bool = False, discard: bool = False, ask: bool = False, options: Options = DEFAULTS
 ) -> int:
-    """List articles that wait for a decision, or decide on them; a request each.
+    """List articles that wait for a decision, or decide on them; at least one request per article.
 
     Args:
         contents: Only articles of these contents.
@@ -56,7 +56,7 @@ async def reviews(
     async with connect_to_launched(options) as client:
         waiting = [each for each in await client.jobs.reviews() if wanted is None or each.content_id in wanted]
         if wanted is not None and len(waiting) < len(wanted):
-            note(f"without an article in review that the state knows: {len(wanted) - len(waiting)}")
+            note(f"contents without a known article in review: {len(wanted) - len(waiting)}")
         if ask or confirm or discard:
             answer = "confirm" if confirm else "discard" if discard else None
             return 0 if await decide(client, waiting, answer) else 1
@@ -68,7 +68,7 @@ async def reviews(
 
 @app.command
 async def unknown(*, options: Options = DEFAULTS) -> None:
-    """List launches that may or may not have been accepted, and where to look."""
+    """List launches that the service may or may not have accepted, and where to check."""
     shown = columns("target attempts what")
     async with connect_to_launched(options) as client, Writer(options, shown, whole=True) as writer:
         for error in await client.jobs.unknown():
@@ -77,7 +77,7 @@ async def unknown(*, options: Options = DEFAULTS) -> None:
 
 @app.command
 async def resume(*, options: Options = DEFAULTS) -> int:
-    """Wait for all jobs that the state knows as running, whichever program launched them."""
+    """Wait for all running jobs in the state, whichever program launched them."""
     async with connect_to_launched(options) as client:
         return await _wait(client, await client.jobs.resume(), options)
 
@@ -96,7 +96,7 @@ async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def forget(*names: str, options: Options = DEFAULTS) -> None:
-    """Forget batches with their results; without a name all launches that ended more than 30 days ago.
+    """Forget batches and their results; without a name, forget all launches that ended more than 30 days ago.
 
     Args:
         names: Names of batches.
@@ -113,6 +113,6 @@ async def _wait(client: Client, jobs: list[Job[Any]], options: Options) -> int:
     try:
         shown = await show(client.jobs.as_completed(jobs), ANY, options)
     except Stopped as stopped:
-        note("stopped: the jobs run on at the service; the same command waits again")
+        note("stopped: the jobs run on at the service; run the same command to wait again")
         return stopped.exit_code
     return 0 if all(outcome.ok for outcome in shown) else 1

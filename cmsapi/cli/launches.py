@@ -1,4 +1,4 @@
-"""``analyze``, ``ideas`` and ``generate``: a plan, then a batch, which the next run can go on with."""
+"""``analyze``, ``ideas`` and ``generate``: a plan, then a batch that the next run can continue."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Launch:
     """Options of commands that launch."""
 
     batch: str | None = None
-    """Name of this piece of work. A run with the name of an earlier one goes on with it, and pays only for the rest."""
+    """Name of this piece of work. A run with the same name continues the earlier run, and pays only for the rest."""
     retry: Literal["failed", "unknown"] | None = None
-    """Launch items again: those that failed; or those that may have been launched already, which may pay twice."""
+    """Launch items again: those that failed, or those whose launch is unknown, which may be charged twice."""
     max_credits: int | None = None
     """Launch until this run has spent this number of credits; the other items stay unlaunched, for the next run."""
     dry_run: bool = False
@@ -51,18 +51,18 @@ _RUN = Launch()
 
 @app.command
 async def analyze(*items: str, prompts: bool = False, launch: Launch = _RUN, options: Options = DEFAULTS) -> int:
-    """Analyze keywords or prompts; an analysis credit each.
+    """Analyze keywords or prompts; one analysis credit for each.
 
     Args:
-        items: Their ids: arguments, @file (text, CSV or JSON with ids), or - for stdin.
-        prompts: The ids are those of prompts.
+        items: Ids of the keywords or prompts: arguments, @file (text, CSV or JSON with ids), or - for stdin.
+        prompts: Analyze prompts; without this option, keywords.
     """
     return await _run(JobKind.PROMPT if prompts else JobKind.ANALYSIS, read_items(items), launch, options)
 
 
 @app.command
 async def ideas(workspace: str, *keywords: str, launch: Launch = _RUN, options: Options = DEFAULTS) -> int:
-    """Search for content ideas; a content_idea_search credit for each keyword.
+    """Search for content ideas; one content_idea_search credit for each keyword.
 
     Args:
         workspace: Id of the workspace.
@@ -84,9 +84,9 @@ async def generate(
     launch: Launch = _RUN,
     options: Options = DEFAULTS,
 ) -> int:
-    """Generate articles for drafts whose keyword is analyzed; an ai_writing credit each.
+    """Generate articles for drafts whose keyword has been analyzed; one ai_writing credit for each.
 
-    On a terminal you are asked about each article once all are there; elsewhere give one of the first three options.
+    On a terminal you are asked about each article when all are ready; elsewhere, give --confirm, --discard or --review.
 
     Args:
         contents: Ids of the drafts: arguments, @file (text, CSV or JSON with ids), or - for stdin.
@@ -96,11 +96,11 @@ async def generate(
         brand_voice: Id of the brand voice.
         instructions: Further instructions.
         fact_checking: Check facts.
-        knowledge: Knowledge to use; may be repeated.
+        knowledge: Knowledge to use; may be given several times.
     """
     decision: Decision | None = "confirm" if confirm else "cancel" if discard else None if review else "ask"
     if confirm + discard + review > 1 or (decision == "ask" and not can_ask() and not launch.dry_run):
-        raise ConfigError("give one of --confirm, --discard, --review; none only on a terminal, where you are asked")
+        raise ConfigError("give one of --confirm, --discard, --review; without any, you are asked on a terminal")
     used: dict[str, Any] = {f"knowledge_{name.replace('-', '_')}_enabled": True for name in knowledge or ()}
     used["fact_checking_enabled"] = fact_checking or None
     settings = GenerationSettings(brand_voice_id=brand_voice, custom_instructions=instructions, **used)
@@ -116,13 +116,13 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, launch a batch and say how to go on; further arguments are those of the launching method."""
+    """Show the plan, launch a batch and print how to continue; other arguments go to the launching method."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"
     name = launch.batch or f"{kind}-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(3)}"
     async with connect(options, state) as client, client.jobs.batch(name) as batch:
-        launched = set(batch._named(*JobStatus))  # noqa: SLF001  nothing public names items that have succeeded
+        launched = set(batch._named(*JobStatus))  # noqa: SLF001  no public method lists succeeded items
         launched.difference_update(getattr(batch, launch.retry) if launch.retry else ())
         earlier = len(launched.intersection(items))
         enough = await _show_plan(client, kind, len(items) - earlier, earlier, launch.max_credits)
@@ -142,7 +142,7 @@ async def _run(
         except Stopped as stopped:
             status = await batch.status()
             if status.succeeded < len(items):
-                parts = f"{status.succeeded} succeeded, {status.running} run on at the service and are paid"
+                parts = f"{status.succeeded} succeeded, {status.running} run on at the service and are paid for"
                 again = _command_to_go_on(name, items)
                 note(f"stopped: {parts}, {len(items) - status.total} were not launched; go on with\n  {again}")
             return stopped.exit_code
@@ -154,20 +154,20 @@ async def _run(
             del counts["review"]
         _advise(counts, name, items, shown)
         if not launch.batch and set(counts) <= {"succeeded"}:
-            await batch.forget()  # its name was made up, so it is not asked for again
+            await batch.forget()  # its generated name is not used again
         return 0 if all(each.ok for each in shown) else 1
 
 
 def _advise(counts: Counter[str], name: str, items: Sequence[str], shown: Sequence[Outcome[Any, Any]]) -> None:
-    """Say what to do about items that have not succeeded."""
+    """Print what to do about items that have not succeeded."""
     again = "" if set(counts) <= {"succeeded", "review"} else _command_to_go_on(name, items)
     bound = next((str(each.error).rpartition(": ")[2] for each in shown if status_of(each) == "unlaunched"), "")
     advice = {
         "review": "decide with\n  cmsapi jobs reviews",
-        "unknown": f"look where the errors say; launch again, which may pay twice, with\n  {again} --retry unknown",
+        "unknown": f"check where the errors say; launch again (may be charged twice) with\n  {again} --retry unknown",
         "failed": f"launch again, for another credit each, with\n  {again} --retry failed",
         "running": f"wait again with\n  {again}",
-        "refused": f"nothing was paid; try again with\n  {again}",
+        "refused": f"nothing was charged; try again with\n  {again}",
         "unlaunched": f"{bound.replace('max_credits=', '--max-credits ')}; go on with\n  {again}",
     }
     for word, text in advice.items():
@@ -195,7 +195,7 @@ async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most
 
 
 def _command_to_go_on(name: str, items: Sequence[str]) -> str:
-    """Return the command that continues a batch; save items that came from standard input in a file for it."""
+    """Return the command that continues a batch; save items from standard input in a file for it."""
     words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
     if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")
@@ -204,12 +204,12 @@ def _command_to_go_on(name: str, items: Sequence[str]) -> str:
 
 
 def can_ask() -> bool:
-    """Return True if there is a person at a terminal."""
+    """Return True if a person at a terminal can answer questions."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def decide(client: Client, reviews: Sequence[Any], answer: str | None = None) -> bool:
-    """Confirm or discard articles, or ask what to do with each; return False if one is left in review."""
+    """Confirm or discard articles, or ask what to do with each; return False if any stays in review."""
     for review in reviews:
         choice = answer or await _ask(client, review.content_id)
         if choice is None:
@@ -227,10 +227,10 @@ async def decide(client: Client, reviews: Sequence[Any], answer: str | None = No
 
 
 async def _ask(client: Client, content_id: str) -> str | None:
-    """Return the answer of the person at the terminal, or None after Ctrl-C or at the end of the input."""
+    """Return the user's answer, or None after Ctrl-C or at the end of the input."""
     content = await client.contents.get(content_id)
     note(f"\n{content.title} ({content.id}): {content.words_count or 0:,} words now")
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # else only the second Ctrl-C is heard
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # else the first Ctrl-C has no effect
     try:
         choices, console = ["confirm", "discard", "leave"], Console(stderr=True)
         return Prompt.ask("Apply the article?", choices=choices, default="leave", console=console)

@@ -1,4 +1,4 @@
-"""Lists of resources: one table drives a command for each."""
+"""Commands that list resources, one for each row of a table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cmsapi.cli.output import Writer, attribute, columns, print_model
 from cmsapi.jobs.fan_out import each
 
 app: App = App()
-Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows of each, at most.", validator=validators.Number(gte=1))]
+Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows per list, at most.", validator=validators.Number(gte=1))]
 
 _PERSON = "id first=first_name last=last_name role email"
 _ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
-_LISTS = [  # command, what its rows are in, method of the client, columns
+_LISTS = [  # command, parents of its rows, method of the client, columns
     ("workspaces", "", "workspaces.list", "id name website=website_url country=country_code language=language_code"),
     ("users", "", "users.list", _PERSON),
     ("members", "workspaces", "workspaces.members", _PERSON),
@@ -32,7 +32,7 @@ _LISTS = [  # command, what its rows are in, method of the client, columns
 
 
 async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool = False) -> None:
-    """Write the rows of a list, at most as many as the limit says; only those never analyzed if they shall be new."""
+    """Write at most ``limit`` rows of a list; with ``new``, only rows that were never analyzed."""
     count = 0
     async for item in each(fetched if isinstance(fetched, Paginator) else await fetched):
         if new and item.analysis_status is not None:
@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add the command of one list: of each parent that the command is given, or of the whole organization."""
+    """Add a command that lists resources: those of each given parent, or of the whole organization."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:
@@ -56,10 +56,10 @@ def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
             for id_ in ids:
                 await _write(attribute(client, method)(id_), writer, limit, new=new)
 
-    those_in.__annotations__["new"] = Annotated[bool, Parameter(parse=_ANALYSIS in shown, help="Only unanalyzed ones.")]
+    those_in.__annotations__["new"] = Annotated[bool, Parameter(parse=_ANALYSIS in shown, help="Only unanalyzed rows.")]
     what = method.removesuffix(".list").rpartition(".")[2].replace("_", " ")
     all_of_them.__doc__ = f"List {what} of the organization."
-    those_in.__doc__ = f"List {what} of {inside}.\n\nArgs:\n    parents: Their ids: arguments, @file, or - for stdin."
+    those_in.__doc__ = f"List {what} of {inside}.\n\nArgs:\n    parents: Parent ids: arguments, @file, or - for stdin."
     app.command(those_in if inside else all_of_them, name=name)
 
 
@@ -69,7 +69,7 @@ for _list in _LISTS:
 
 @app.command
 async def me(*, options: Options = DEFAULTS) -> None:
-    """Show whose key it is, which checks the key; one request."""
+    """Show the user of the key, which also checks the key; one request."""
     fields = "id first=first_name last=last_name email organization=organization.name"
     async with connect(options) as client:
         print_model(options, await client.me(), columns(f"{fields} workspaces=organization.workspaces_count"))
@@ -83,10 +83,10 @@ async def credits_(
     limit: Limit = None,
     options: Options = DEFAULTS,
 ) -> None:
-    """Show the credits that are left, or list what those of one type were spent for.
+    """Show the remaining credits, or list how credits of one type were spent.
 
     Args:
-        type: Type of credits to list.
+        type: Type of the credits.
         text: Only entries with this text.
     """
     async with connect(options) as client:

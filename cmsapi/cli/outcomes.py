@@ -1,4 +1,4 @@
-"""Outcomes of jobs as they come: rows on standard output, and on a terminal a bar below them."""
+"""Outcomes of jobs as they arrive: rows on standard output, and on a terminal a progress bar below them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cmsapi.jobs.fan_out import FanOut
 
 @frozen
 class Work:
-    """How the jobs of one kind are launched and shown."""
+    """Properties of one kind of jobs: how to launch and show them."""
 
-    item: str  # name of the column with the item, which is what the commands read
-    columns: Mapping[str, str]  # of a result
-    method: str = ""  # of the client, which launches one
+    item: str  # column of the item, in the output and in files to read
+    columns: Mapping[str, str]  # of a result: names and attribute paths
+    method: str = ""  # method of the client that launches a job
 
 
 _ARTICLE = columns("decision words=content.words_count score=content.content_score")
@@ -41,11 +41,11 @@ ANY = Work("job", columns("kind"))
 
 
 class Stopped(Exception):  # noqa: N818  no error
-    """Raised when a signal, or a closed pipe, has stopped the work."""
+    """Raised when a signal or a closed pipe has stopped the work."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"signal {number}")
-        self.exit_code: int = 128 + number  # as a shell has it
+        self.exit_code: int = 128 + number  # as in a shell
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
         loop.call_soon_threadsafe(lambda: closing.append(loop.create_task(outcomes.aclose())))
 
     there = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    heard = [number for number in there if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup leaves it
+    heard = [number for number in there if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
     previous = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
@@ -75,10 +75,10 @@ def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write the outcomes as they come, except of items left for want of credits, and return all.
+    """Write outcomes as they arrive, except of items unlaunched for lack of credits, and return all outcomes.
 
     Raises:
-        Stopped: A signal came, or the reader of the output has gone. Launches that were sent are kept by then.
+        Stopped: A signal arrived, or the output was closed. The launches sent by then are kept in the state.
     """
     shown: list[Outcome[Any, Any]] = []
     told: set[str] = set()
@@ -93,7 +93,7 @@ async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list
 
 
 def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str]) -> None:
-    """Write the rows of an outcome; on a terminal an error that was told before is not repeated."""
+    """Write the rows of an outcome; on a terminal an error that was shown before is not repeated."""
     item = getattr(outcome.item, "name", outcome.item)
     status, error = status_of(outcome), text_of(outcome.error) if outcome.error else None
     error = error and (error.partition(f" of {item}: ")[2] or error)  # the row names the item
@@ -110,7 +110,7 @@ def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str
 
 
 def status_of(outcome: Outcome[Any, Any]) -> str:
-    """Return how an item ended, in a word."""
+    """Return the status of an item, in one word."""
     if isinstance(outcome, Failed):
         words = {OutOfCreditsError: "unlaunched", LaunchUnknownError: "unknown", JobFailedError: "failed"}
         return words.get(type(outcome.error), "running" if outcome.job else "refused")
@@ -120,9 +120,9 @@ def status_of(outcome: Outcome[Any, Any]) -> str:
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show how far a fan-out is, while the context is open, if standard error is a terminal for it alone."""
+    """Show a progress bar while the context is open, if standard error is a terminal and standard output is no pipe."""
     console = Console(stderr=True)
-    if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # whose reader writes, too
+    if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # its reader may print, too
         yield
         return
     shown, above = (BarColumn(), TextColumn("{task.description}")), sys.stdout.isatty()

@@ -23,37 +23,37 @@ from cmsapi.wire.arguments import timestamp
 from cmsapi.wire.converter import to_dict
 
 _FORMULA = tuple("=+-@\t\r")
-_CONTROLS = re.compile("[\x7f-\x9f]")  # which JSON leaves as they are
+_CONTROLS = re.compile("[\x7f-\x9f]")  # json.dumps does not escape them
 
 
 def note(text: str) -> None:
-    """Write a message to standard error, which may be closed or gone."""
+    """Write a message to standard error, if it is still open."""
     with suppress(OSError):
         for line in text.split("\n"):
             print(fold(printable(line), sys.stderr), file=sys.stderr, flush=True)
 
 
 def fold(line: str, stream: TextIO) -> str:
-    """Return a line as a terminal shows it best: broken between words, unless it is a command to copy."""
+    """Return a line wrapped between words if the stream is a terminal; leave indented commands whole, to be copied."""
     if line.startswith("  ") or not stream.isatty():
         return line
     return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:
-    """Return a text without line breaks and control characters, with which a service could steer the terminal."""
+    """Return a text with spaces for line breaks and control characters, so that no service controls the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an error, with commands in place of Python."""
+    """Return the message of an error, with advice for the command line in place of Python code."""
     text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
     text = text.replace("; pass trust_env=True to use it", "")
     return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
 
 
 def columns(text: str) -> dict[str, str]:
-    """Return columns from words such as ``id status=content_status.label``: their names, and where values are."""
+    """Return columns, as names and attribute paths, from words such as ``id status=content_status.label``."""
     return {name: path or name for name, _, path in (word.partition("=") for word in text.split())}
 
 
@@ -63,9 +63,9 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Write rows under the same columns: to a terminal as a table at the end, whose texts are cut unless ``whole``.
+    """Writer of rows with the same columns; on a terminal a table at the end, with long texts cut unless ``whole``.
 
-    With ``live`` each row is written at once, also there.
+    With ``live`` each row is written at once, also on a terminal.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Writer:
         if options.csv:
             self._csv.writerow(columns)
 
-    async def __aenter__(self) -> Self:  # like the client beside it
+    async def __aenter__(self) -> Self:  # so that one `async with` opens the client, too
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        if self._rows:  # what has come is shown, also if the list broke off
+        if self._rows:  # also after an error in the middle of a list
             _print_table(list(self._columns), self._rows, whole=self._whole)
         elif self._empty and kind is None:
             note("none")
 
     def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row: a model or a dictionary, of which ``--json`` prints all, and values other than its own."""
+        """Write a row: ``--json`` prints all of ``document``; ``values`` replace its own values in the columns."""
         self._empty = False
         if values is None and isinstance(document, dict):
             values = list(document.values())
@@ -129,7 +129,7 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: 
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date
-    least = min(widths[longest], width // 4)  # about two words, which say which text it is
+    least = min(widths[longest], width // 4)  # about two words, to recognize a text
     while shown > longest + 1 and sum(widths[:shown]) + 2 * (shown - 1) - widths[longest] + least > width:
         shown -= 1
     for number, name in enumerate(names[:shown]):
@@ -139,11 +139,11 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: 
         table.add_row(*(Text(text, no_wrap=not whole, overflow=overflow) for text in row[:shown]))
     Console().print(table)
     if shown < len(names):
-        note(f"left out in this width: {', '.join(names[shown:])} (--csv has all)")
+        note(f"left out at this width: {', '.join(names[shown:])} (--csv has all)")
 
 
 def print_model(options: Options, model: Any, fields: Mapping[str, str]) -> None:
-    """Print one model: its fields below each other, or as JSON or CSV."""
+    """Print one model: a field per line, or as JSON or CSV."""
     if options.json or options.csv:
         Writer(options, fields).write(model)
         return

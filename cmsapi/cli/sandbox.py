@@ -1,4 +1,4 @@
-"""``sandbox`` and ``demo``: the service on this machine, to try things."""
+"""``sandbox`` and ``demo``: the service on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cmsapi.sandbox import Fault, Faults, Limits, Lognormal, Sandbox
 
 app: App = App()
 _NEXT = """
-Next, the same with a service that stays. In a second terminal:
+Next, the same with a service that keeps running. In a second terminal:
   cmsapi sandbox --keywords 300 --seconds 20
-Copy its two export lines into this one, and then:
+Copy its two export lines into this terminal, and then:
   cmsapi workspaces
   cmsapi pages WORKSPACE | cmsapi keywords - --new > keywords.txt
   cmsapi analyze @keywords.txt --batch first
-Stop the last one with Ctrl-C and run it again: it goes on, and pays nothing
-twice."""
+Stop the last command with Ctrl-C and run it again: it continues, and nothing
+is paid for twice."""
 
 
 @app.command(name="sandbox")
@@ -42,13 +42,13 @@ async def serve(
 
     Args:
         port: Port; 0 takes a free one.
-        seed: Seed of identifiers, key and durations; without it each start is another service.
-        keywords: Number of keywords that were never analyzed; each content has a page with an analyzed one.
+        seed: Seed of identifiers, keys and durations; random by default.
+        keywords: Number of keywords that were never analyzed; each content has an analyzed one besides.
         contents: Number of contents.
-        seconds: Duration of every job; without it durations are drawn.
+        seconds: Duration of every job; by default each duration is random.
         latency: Seconds from a request to its answer.
-        per_second: Requests of a key in any second.
-        per_hour: Requests of a key in any hour.
+        per_second: Limit of requests of a key in any second.
+        per_hour: Limit of requests of a key in any hour.
     """
     limits, faults = Limits(per_second, per_hour), Faults(latency=latency)
     seed = secrets.randbits(32) if seed is None else seed

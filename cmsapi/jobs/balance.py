@@ -16,12 +16,12 @@ class Balance:
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
-        self.in_flight: int = 0  # searches that are being launched; while there are any, a reading says nothing
+        self.in_flight: int = 0  # searches that are being launched; a balance that is read meanwhile proves nothing
         self._expected: int | None = None
         self._lock = asyncio.Lock()
 
     async def read(self, pipeline: Pipeline) -> User:
-        """Read the user with the balances of today. Costs one request."""
+        """Read the user with the current balances. Costs one request."""
         user = await pipeline.call("get_me", User)
         if not self.in_flight:
             self._expected = self._kind.balance(user)
@@ -35,11 +35,11 @@ class Balance:
                     await self.read(pipeline)
 
     def changed(self, *, accepted: bool) -> None:
-        """Account for an answered search, or for an unknown one: then the balance has to be read again."""
+        """Account for an accepted search, or for an unknown search, after which the balance must be read again."""
         self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:
-        """Return True if the balance has not fallen by more than the answered launches. Costs one request."""
+        """Return True if the balance has not fallen below the expected balance. Costs one request."""
         left, expected = None, self._expected
         if expected is not None:
             left, expected = self._kind.balance(await pipeline.call("get_me", User)), self._expected

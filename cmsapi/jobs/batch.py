@@ -1,4 +1,4 @@
-"""Batches: fan-outs with a name, which the state keeps. A run again launches only what has no launch yet."""
+"""Batches: named fan-outs that the state keeps. Another run launches only the items that have no launch yet."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class BatchStatus:
 
     @property
     def total(self) -> int:
-        """Items that were ever launched."""
+        """Number of items that were ever launched."""
         return self.running + self.review + self.succeeded + self.failed + self.unknown
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the status of a batch from counts of its items."""
+    """Return the status of a batch from the number of its items by status."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))
@@ -78,12 +78,12 @@ class Batch:
         ordered: bool = False,
         on_review: OnReview | None = None,
     ) -> FanOut[I, R]:
-        """Launch a job for each item without one, and return the outcomes of all, those of earlier runs first.
+        """Launch a job for each item that has none, and return the outcomes of all items, those of earlier runs first.
 
-        An item that has ended costs no request, one that runs is waited for, and one whose launch is unknown fails
-        with `LaunchUnknownError` until `retry_unknown`. Failed items stay failed until `retry_failed`.
+        Items that have ended cost no request, running items are waited for, and items whose launch is unknown fail with
+        `LaunchUnknownError` until `retry_unknown` is called. Failed items stay failed until `retry_failed` is called.
 
-        Arguments are those of `Jobs.map`, and two more: ``key`` names an item, and two of one name are refused when the
+        The arguments are those of `Jobs.map` and two more: ``key`` names an item, and equal names are refused when the
         iteration begins; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
@@ -91,12 +91,12 @@ class Batch:
         run: _BatchRun[I, R] = _BatchRun(
             self._recovery.poller, launch, *options, *named, recovery=self._recovery, statuses=self._statuses
         )
-        self._run = run  # and not the fan-out: it stops the run when it is collected
+        self._run = run  # not the fan-out, which stops the run when it is garbage-collected
         return FanOut(run, ordered=ordered, errors=errors)
 
     @property
     def progress(self) -> Progress:
-        """How far the run of `map` is, earlier outcomes included; before it, how far the batch was when it was read."""
+        """Progress of the latest run, with earlier outcomes; before a run, that of the batch when last read."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -104,7 +104,7 @@ class Batch:
         return Progress(known.total, running, known.succeeded, known.failed, known.unknown, 0, 0, None)
 
     async def status(self) -> BatchStatus:
-        """Return how far the batch is, in all processes. Costs no request."""
+        """Return the status of the batch over all processes. Costs no request."""
         await self._recovery.poller.open(self._recovery.pipeline)
         return status_of(self.name, (await self._recovery.poller.store.batches()).get(self.name, {}))
 
@@ -120,19 +120,19 @@ class Batch:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the items without an end, as far as this program knows: the next run launches or waits for them."""
+        """Names of the unfinished items, as far as this program knows: the next run launches or waits for them."""
         return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
 
     async def retry_failed(self) -> int:
-        """Have the next run launch failed items again, and return their number. Costs a credit each, by that run."""
+        """Have the next run launch failed items again, and return their number. That run pays a credit for each."""
         return await self._drop(JobStatus.FAILED)
 
     async def retry_unknown(self) -> int:
-        """Have the next run launch items again whose launch is unknown, and return their number. May pay twice."""
+        """Have the next run launch unknown items again, and return their number. A launch may be charged twice."""
         return await self._drop(JobStatus.UNKNOWN)
 
     async def forget(self) -> int:
-        """Forget all items with their results, and return their number; jobs that run go on at the service."""
+        """Forget all items with their results, and return the number of items. Running jobs go on at the service."""
         return await self._drop(*JobStatus)
 
     async def _drop(self, *statuses: JobStatus) -> int:
@@ -166,11 +166,11 @@ class _BatchRun(Run[I, R]):
         await poller.open(self.recovery.pipeline)
         items = [item async for item in each(self._items)]
         if self._key is str and not all(isinstance(item, str | int) for item in items):
-            raise ArgumentError("key", "must name the items, for their texts may change from run to run")
+            raise ArgumentError("key", "must be given: the texts of these items may change from run to run")
         names = [check_text("key", self._key(item)) for item in items]
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
-            raise ArgumentError("key", f"must tell the items apart: two of them are {repeated[0]!r}")
+            raise ArgumentError("key", f"must give each item its own name: two items are named {repeated[0]!r}")
         self.total, self._names = len(items), dict(enumerate(names))
         self.statuses.update(dict.fromkeys(names, JobStatus.SENDING))
         rows = await poller.store.items(str(self._batch))
@@ -184,7 +184,7 @@ class _BatchRun(Run[I, R]):
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
-        """Bring what an earlier run has launched to its outcome."""
+        """Bring an item that an earlier run has launched to its outcome."""
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
@@ -213,7 +213,7 @@ class _BatchRun(Run[I, R]):
             self.follow(number, item, Job(tracked, self._poller))
         elif there is not None:
             self._take_over(number, item, there)
-        else:  # its process has found that it was not sent
+        else:  # its process has found that the launch was not sent
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:

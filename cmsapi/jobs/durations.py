@@ -1,8 +1,8 @@
 """How long jobs of a kind take, learned from polls: a life table over a geometric scale of ages.
 
-A poll tells only that a job still ran at one age, or that it ended between two. The table keeps, for each step of the
-scale, the weight of the jobs that reached it and of those that ended in it. It begins with a guess that is worth a few
-jobs, so that the first fan-out has a plan, and soon follows what was seen.
+A poll shows only that a job still ran at one age, or that it ended between two ages. For each step of the scale, the
+table keeps the weight of the jobs that reached the step and of those that ended in it. The table begins with a guess
+that counts as much as a few jobs, so that the first fan-out has a plan, and soon follows the observed durations.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import math
 _FIRST_AGE = 2.0  # seconds of the first step of the scale of ages
 _RATIO = 1.1  # factor between two steps of the scale of ages
 _STEPS = 110  # steps of the scale of ages, which ends at 18 hours
-_GUESS = 60.0  # seconds that half of the jobs are guessed to take before any was seen
+_GUESS = 60.0  # guessed median duration in seconds, before any job was seen
 _SPREAD = 1.4
 """Standard deviation of the logarithm of the guess: durations of seconds and of half an hour are both likely."""
-_WEIGHT = 3.0  # jobs that the guess is worth
-_HARDIEST = 1e-3  # part of the jobs at a step that outlives it, at least: no age is certain to be the last one
+_WEIGHT = 3.0  # number of jobs that the guess counts as
+_HARDIEST = 1e-3  # smallest part of the jobs at a step that outlives the step: no age is certain to be the last
 
 AGES = tuple(_FIRST_AGE * _RATIO**step if step >= 0 else 0.0 for step in range(-1, _STEPS))
 LAST = len(AGES) - 1
@@ -36,9 +36,9 @@ class Durations:
         over = [0.0, *(0.5 * math.erfc(math.log(_GUESS / age) / _SPREAD / math.sqrt(2)) for age in AGES[1:])]
         self._at_risk = [_WEIGHT] * LAST
         self._ended = [_WEIGHT * (over[step + 1] - over[step]) / (1 - over[step]) for step in range(LAST)]
-        self.ends: int = 0  # that were seen
-        self.alive: list[float] = []  # for each step, the part of all jobs that outlives the ages before it
-        self.area: list[float] = []  # for each step, the integral of the part that has ended, from age 0
+        self.ends: int = 0  # number of ends that were seen
+        self.alive: list[float] = []  # for each step, the part of all jobs that still run when the step begins
+        self.area: list[float] = []  # for each step, the integral of the part that has ended, from age 0 to the step
         self.refresh()
 
     def refresh(self) -> None:
@@ -50,25 +50,25 @@ class Durations:
             self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
 
     def load(self, learned: str) -> None:
-        """Take over what another process has learned, unless it is of another version."""
+        """Take over the table that another process has learned, unless the table is of another version."""
         at_risk, ended, ends = json.loads(learned)
         if len(at_risk) == len(ended) == LAST:
             self._at_risk, self._ended, self.ends = at_risk, ended, ends
             self.refresh()
 
     def dump(self) -> str:
-        """Return what was learned, for `load`."""
+        """Return the table as text that `load` reads."""
         digits = 3
         rounded = [[round(weight, digits) for weight in weights] for weights in (self._at_risk, self._ended)]
         return json.dumps([*rounded, self.ends])
 
     def saw_running(self, since: float, age: float) -> None:
-        """Account for a job that still ran at an age, and was last known to run at an earlier one."""
+        """Account for a job that still ran at ``age`` and was seen running before at ``since``."""
         for step in range(step_of(since), step_of(age)):
             self._at_risk[step] += 1
 
     def saw_end(self, since: float, age: float) -> None:
-        """Account for a job that ended between two ages, spread over the steps between as far as each is believed."""
+        """Account for a job that ended between two ages: the steps between share its end by their likelihood."""
         first = step_of(since)
         steps = range(first, min(LAST, max(step_of(age) + 1, first + 1)))
         weights = [self.alive[step] - self.alive[step + 1] + 1e-9 for step in steps]

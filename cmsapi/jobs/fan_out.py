@@ -1,7 +1,7 @@
-"""Many jobs: launch one for each item as the hour allows, and hand out the outcomes as they come.
+"""Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
 Errors of the service are outcomes; errors of the program (of the launching function, of a hook) are raised by the
-iteration at once. While an item's launching function runs, `CURRENT_ITEM` names the item to the launch below it.
+iteration at once. While an item's launching function runs, the launch inside it finds the item in `CURRENT_ITEM`.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class Run(Generic[I, R]):
             self.start(self._feed())
 
     async def stop(self) -> None:
-        """Launch no more, and wait for no job; launches that were sent are kept by the state."""
+        """Stop launching, and stop waiting for jobs; the state keeps the launches that were sent."""
         self.abandon()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def abandon(self) -> None:
-        """Launch no more, and wait for no job."""
+        """Stop launching, and stop waiting for jobs."""
         self._stopped = True
         self._poller.waiting.pop(self, None)
         for task in self._tasks:
@@ -100,7 +100,7 @@ class Run(Generic[I, R]):
         self._tell()
 
     def progress(self) -> Progress:
-        """Return how far the run is."""
+        """Return the progress of the run."""
         left = self._poller.seconds_left(self._kind, self._held(), self._in_flight) if self._kind else None
         return Progress(
             total=self.total,
@@ -128,7 +128,7 @@ class Run(Generic[I, R]):
             self._fed, self.total = True, self.begun
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # of the items
+        except BaseException as error:  # raised by the items
             self._fail(error)
         finally:
             self._poller.waiting.pop(self, None)
@@ -142,7 +142,7 @@ class Run(Generic[I, R]):
             number += 1
 
     def start(self, work: Coroutine[Any, Any, None], reserved: float = 0.0) -> None:
-        """Run something in a task that ends with the run, and then give back the requests set aside for it."""
+        """Run ``work`` in a task that is stopped with the run; at its end, give back the requests reserved for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(partial(self._worked, reserved))
@@ -155,7 +155,7 @@ class Run(Generic[I, R]):
             self._fail(error)
 
     async def _admit(self) -> float:
-        """Wait until another job may be launched, and return the requests that are set aside for its life."""
+        """Wait until another job may be launched, and return the number of requests that are reserved for it."""
         await self.asked.wait()
         while self._in_flight is not None and self.running >= self._in_flight:
             self._slot.clear()
@@ -224,10 +224,10 @@ class Run(Generic[I, R]):
 
 
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
-    """Outcomes of many jobs: ``async for`` as they come, or ``await`` for the list of all.
+    """Outcomes of many jobs: iterate with ``async for`` as they come, or ``await`` the list of all.
 
-    Nothing is launched before that, nor after the iteration was cancelled, until it goes on. As a context, it launches
-    no more once it is left. Jobs that run go on at the service.
+    Launching begins with the iteration, and pauses when the iteration is cancelled, until it continues. When the
+    fan-out is used as a context manager, launching stops at the end of the block. Running jobs go on at the service.
     """
 
     def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
@@ -236,7 +236,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         self._errors = errors
         self._given = 0
         self._early: dict[int, Outcome[I, R]] = {}  # outcomes before their turn
-        self._list: list[Outcome[I, R]] = []  # for all who await it, also after a time limit
+        self._list: list[Outcome[I, R]] = []  # shared by all who await it, also by a second ``await`` after a timeout
 
     def __del__(self) -> None:
         loop = self._run.loop
@@ -245,16 +245,16 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     @property
     def progress(self) -> Progress:
-        """How far it is. Costs nothing."""
+        """Progress of the fan-out. Costs nothing."""
         return self._run.progress()
 
     @property
     def launched(self) -> list[Job[R]]:
-        """The jobs that were launched or joined, in that order."""
+        """Jobs that were launched or joined, the earliest first."""
         return list(self._run.launched)
 
     def follow(self) -> Follow:
-        """Return a stream of the progress, one for each change, while something else iterates."""
+        """Return a stream of the progress after each change, for use while another task iterates."""
         return Follow(self._run.progress, self._run.changed, lambda: self._run.finished)
 
     async def __anext__(self) -> Outcome[I, R]:
@@ -287,7 +287,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return self._all().__await__()
 
     async def to_pandas(self) -> DataFrame:
-        """Return all outcomes as a table of pandas, as `cmsapi.to_pandas` does; what is read already is left out."""
+        """Return the outcomes as a pandas DataFrame, like `cmsapi.to_pandas`, without those already iterated over."""
         return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:
@@ -302,7 +302,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Launch no more, and wait for no job. Jobs that run go on at the service."""
+        """Stop launching, and stop waiting for jobs. Running jobs go on at the service."""
         await self._run.stop()
 
 
@@ -315,7 +315,7 @@ def check_options(
 ) -> tuple[Any, int | None, Budget, float]:
     """Return the arguments of ``map`` in the form that `Run` takes; refuse invalid ones."""
     if isinstance(items, str | bytes):
-        raise ArgumentError("items", "must be several items, not one text")
+        raise ArgumentError("items", "must be an iterable of items, not one text")
     check_word("errors", errors, ("collect", "raise"))
     if max_credits is not None:
         check_number("max_credits", max_credits, 0)

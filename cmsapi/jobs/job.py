@@ -1,4 +1,4 @@
-"""A job to await. Cancelling one wait touches neither the others nor the job at the service."""
+"""A job to await. Cancelling one wait affects neither the other waits nor the job at the service."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Job(Generic[T]):
 
     @property
     def id(self) -> str:
-        """Identifier that the service gave the job; that of its target for an analysis, which has none."""
+        """Identifier that the service gave the job; for an analysis, which has none, the identifier of its target."""
         return self._tracked.token.own or self._tracked.token.id
 
     @property
     def target(self) -> str:
-        """Identifier of what the job works on: a keyword, prompt or content; of a search or document, its own."""
+        """Identifier of the keyword, prompt or content that the job works on; for a search or document, its own."""
         return self._tracked.token.id
 
     @property
     def name(self) -> str:
-        """What was launched, for people: the keyword of a search, the name of a document, else the target."""
+        """Readable name of the job: the keyword of a search, the name of a document, else the target."""
         return self._tracked.token.name
 
     @property
     def status(self) -> JobStatus:
-        """What the newest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
+        """Status that the newest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
         value = self._tracked.value
         decided = isinstance(value, GenerationReview) and value.decision is not None
         return JobStatus.SUCCEEDED if decided else JobStatus(self._tracked.phase.value)
@@ -75,7 +75,7 @@ class Job(Generic[T]):
         return self._tracked.error
 
     def result(self) -> T:
-        """Return the result, or raise `JobFailedError`, or `asyncio.InvalidStateError` while the job still runs."""
+        """Return the result; raise `JobFailedError` if the job failed, `asyncio.InvalidStateError` while it runs."""
         if not self.done():
             raise asyncio.InvalidStateError(f"{self._tracked} still runs: await the job")
         if self._tracked.error is not None:
@@ -88,14 +88,14 @@ class Job(Generic[T]):
     async def wait(self, timeout: float | timedelta | None = None) -> T:  # noqa: ASYNC109  the end has its own error
         """Wait for the end of the job and return its result.
 
-        Costs the polls, which all who wait for the job share, and no credit.
+        Costs polls, which all waits for the job share, and no credit.
 
         Args:
             timeout: Seconds to wait, or a timedelta; None for as long as `PollPolicy.job_timeout` allows.
 
         Raises:
             JobFailedError: The service reports a failure.
-            JobWaitTimeoutError: The time is over. The job goes on, and can be waited for again.
+            JobWaitTimeoutError: The timeout has passed. The job goes on, and can be waited for again.
             UnclearJobError: The service's answers could not be understood for `PollPolicy.unclear_timeout`.
             JobDetachedError: The job was detached.
             CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
@@ -108,11 +108,11 @@ class Job(Generic[T]):
         return self.result()
 
     def begin_wait(self, seconds: float) -> Wait:
-        """Return a wait for the end of the job, which has to be closed; for waiting for many jobs at once."""
+        """Return a wait for the end of the job, for waits for many jobs at once. The caller must close the wait."""
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
-        """Poll once, now, and return the status. Costs one request, and those of the result at the end.
+        """Poll the job now, and return its status. Costs one request, and at the end also those of the result.
 
         A search whose ideas are incomplete is read again.
         """
@@ -123,7 +123,7 @@ class Job(Generic[T]):
         return self.status
 
     async def review(self) -> GenerationReview:
-        """Wait until the article of a generation waits for its decision, and return it; like ``await job``."""
+        """Wait until the article of a generation can be decided on, and return its review, as ``await job`` does."""
         if self.kind is not JobKind.GENERATION:
             raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
         return await self.wait()  # type: ignore[return-value]  # the result of this kind
@@ -131,13 +131,13 @@ class Job(Generic[T]):
     def on(self, phase: Phase | str, listener: Callable[[JobObserved], object]) -> None:
         """Call a function whenever a poll shows a phase, such as ``running``, ``succeeded`` or ``unclear``.
 
-        It has nothing polled by itself. What it raises is logged.
+        A listener causes no polls. An exception that it raises is logged.
         """
         check_word("phase", phase, Phase)
         self._tracked.listeners += ((phase, listener),)
 
     def events(self) -> JobEvents:
-        """Return a stream of what polls show from now on, until the job ends. It has the job polled while it waits."""
+        """Return a stream of poll events from now on, until the job ends. While it is awaited, the job is polled."""
         return JobEvents(self._tracked, self._poller)
 
     def detach(self) -> None:
@@ -147,7 +147,7 @@ class Job(Generic[T]):
 
 
 class Wait:
-    """One wait for the end of a job, or for an error that ends the wait. While it is open, the job is polled."""
+    """One wait for the end of a job, or for an error that ends the wait. While the wait is open, the job is polled."""
 
     __slots__ = ("_poller", "_seconds", "_timer", "_tracked", "ended")
 
@@ -165,7 +165,7 @@ class Wait:
 
     def _expire(self) -> None:
         if not self.ended.done():
-            problem = f"{self._tracked} still runs after {self._seconds:g} s; to wait again costs no credit"
+            problem = f"{self._tracked} still runs after {self._seconds:g} s; waiting again costs no credit"
             self.ended.set_exception(JobWaitTimeoutError(problem, token=str(self._tracked.token)))
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class Wait:
 
 
 class JobEvents(AsyncIterator[JobObserved]):
-    """What polls show of a job, one after the other. A cancelled ``anext`` loses nothing."""
+    """Stream of the events of a job's polls. A cancelled ``anext`` loses nothing."""
 
     def __init__(self, tracked: Tracked, poller: Poller) -> None:
         self._tracked = tracked
@@ -189,7 +189,7 @@ class JobEvents(AsyncIterator[JobObserved]):
         tracked.streams.add(self)
 
     def put(self, shown: JobObserved | BaseException | None) -> None:
-        """Add what a poll has shown; None ends the stream, an exception is raised."""
+        """Add the event of a poll; None ends the stream, and an exception is raised by the stream."""
         self._shown.append(shown)
         self._arrived.set()
 

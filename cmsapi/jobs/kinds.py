@@ -1,11 +1,11 @@
-"""The kinds of jobs: how each is launched and polled, and what the document that a poll brings means.
+"""The kinds of jobs: how each is launched and polled, and how the polled document is read.
 
 Most jobs have no document of their own: a keyword carries the state of its newest analysis, a content that of its
-newest generation. So completion is an edge and not a level. An analysis has ended when its word is terminal and a
+newest generation. So completion is a change and not a state. An analysis has ended when its word is terminal and a
 running word was seen since the launch, or when ``lastAnalyzedAt`` is not before the launch by the service's own clock.
-A document that still looks as before the launch says that the job runs, however long it takes.
+A document that still looks as before the launch means that the job runs, however long it takes.
 
-Nothing is inferred from counts, orders or silence: what a document does not say is `Phase.UNCLEAR`, with the reason.
+Nothing is inferred from counts, order or silence: a document that is not explicit is `Phase.UNCLEAR`, with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cmsapi.models import (
 from cmsapi.wire.converter import structure, to_dict
 
 _BELIEVED = 60.0
-"""Seconds of age after which a terminal word is believed although nothing shows that it is of this launch."""
+"""Age in seconds after which a terminal word is believed although nothing shows that it belongs to this launch."""
 
 
 class JobKind(StrEnum):
@@ -52,17 +52,17 @@ class JobKind(StrEnum):
 
 @frozen
 class LaunchContext:
-    """What is known of a launch when a document is read."""
+    """Known facts about a launch when a document is read."""
 
-    at: datetime | None  # by the service's clock; None if no answer has told it
+    at: datetime | None  # time by the service's clock; None if no answer has shown it
     age: float
     moved: bool = False  # whether a poll has shown the job at work
     own: str | None = None  # identifier that the service gave this job, if its kind has one
-    before: str | None = None  # identifier of what the document showed before
+    before: str | None = None  # identifier of the generation that the document showed before
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Return what the service's clock showed at a loop time, as far as the ``Date`` of an answer tells."""
+    """Return the service's time at a loop time, by the ``Date`` of an answer; None without a valid ``Date``."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -73,14 +73,14 @@ def service_time(response: Response, then: float) -> datetime | None:
 
 @frozen
 class Kind:
-    """One kind of job: a search or a knowledge document, whose document is the job's own."""
+    """A kind of job; this base class is for jobs with a document of their own (searches, knowledge documents)."""
 
     name: JobKind
     launch: str  # operation that launches it
     poll: str  # operation that reads its document
     shape: type[Model]  # of that document
-    answer: Any  # to a launch: its model, or None, too
-    credit: CreditType | None = None  # that a launch costs
+    answer: Any  # type of the answer to a launch: a model, or its union with None
+    credit: CreditType | None = None  # type of credit that a launch costs
     words: Mapping[str, str] = field(factory=dict)  # further words, from `PollPolicy.words`
 
     status_field: ClassVar[str] = "status"
@@ -88,7 +88,7 @@ class Kind:
     exclusive: ClassVar[bool] = False
 
     def balance(self, user: User) -> int | None:
-        """Return the credits that are left for launches of this kind; None if the kind or the service does not say."""
+        """Return the credits left for launches of this kind; None if they cost none or the service does not say."""
         if user.organization is None or user.organization.credits is None or self.credit is None:
             return None
         name = "content_ideas_searches" if self.credit is CreditType.CONTENT_IDEA_SEARCH else self.credit.value
@@ -96,7 +96,7 @@ class Kind:
         return left
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        """Return what a document says of a launch."""
+        """Return the observation that a document gives of a launch."""
         word = getattr(document, self.status_field)
         return observe(word and str(word), self.words, reviewed=self.name is JobKind.GENERATION)
 
@@ -105,7 +105,7 @@ class Kind:
         return False
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return the identifier that a job is polled by, and the one that the service gave it, from an answer."""
+        """Return, from the answer to a launch, the identifier to poll and the job's own identifier, if it has one."""
         return answer.id, answer.id
 
     def pack(self, value: Any) -> Any:
@@ -119,7 +119,7 @@ class Kind:
 
 @frozen
 class SearchKind(Kind):
-    """Searches for ideas, whose result is a document and a list."""
+    """Searches for ideas, whose result is the search with a list of its ideas."""
 
     def pack(self, value: Any) -> Any:
         ideas = [to_dict(idea) for idea in value.ideas]
@@ -164,7 +164,7 @@ class AnalysisKind(Kind):
 
 @frozen
 class GenerationKind(Kind):
-    """Generations of articles; a content shows its newest one, which may be someone else's."""
+    """Generations of articles; a content shows only the newest one, which may be of another launch."""
 
     exclusive: ClassVar[bool] = True
 
@@ -183,7 +183,7 @@ class GenerationKind(Kind):
 
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
-    """Return the kinds by name, with further words of the service."""
+    """Return the kinds by name; ``words`` are further words of the service."""
     paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
     search, document, anything = ContentIdeaSearch, KnowledgeDocument, Model | None
     kinds = (

@@ -1,10 +1,10 @@
 """Launches: at most once, never lost.
 
-A launch costs credits and cannot be recognized by the service when it comes twice. So it is written down before it is
-sent, as a row of the state. What follows from its answer, or from none, is decided in `cmsapi.jobs.launch_failures`.
+A launch costs credits, and the service does not recognize a launch that it receives twice. So a launch is written to
+the state, as a row, before it is sent. `cmsapi.jobs.launch_failures` decides what follows from its answer.
 
-A launch runs in a task of its own. Until it may be sent, it ends with the last caller who waits for it; from then on it
-goes on, even if every caller is cancelled, and its row keeps the job.
+A launch runs in a task of its own. Before it is sent, it is cancelled with the last caller that waits for it; after
+that it goes on, even if every caller is cancelled, and its row keeps the job.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from cmsapi.wire.converter import dump
 
 @define(eq=False)
 class Budget:
-    """Credits that launches may cost; None for no bound."""
+    """Credits that launches may cost; None for no limit."""
 
     limit: int | None
     spent: int = 0
@@ -102,13 +102,13 @@ class Launcher:
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
-        """Launch a job, or join the one that runs for the target, which is in the path of the operation."""
+        """Launch a job, or join the running job of the target, which is named in the path of the operation."""
         item, known = CURRENT_ITEM.get(), self.recovery.kinds[kind]
         if item is not None:
             if item.used:
-                raise ArgumentError("launch", "must launch one job for each item; the second one was not sent")
+                raise ArgumentError("launch", "must launch only one job for each item; the second launch was not sent")
             item.used = True
-        self.pipeline.operations[known.launch].fill((target,))  # refuses identifiers before anything is sent
+        self.pipeline.operations[known.launch].fill((target,))  # refuses invalid identifiers before anything is sent
         poller = poller_of(self.pipeline.account(), self.recovery.polling)
         wanted = Launch(self, poller, Token(kind, target, name or target), body, on_review, item)
         launch = poller.pending.setdefault(wanted.key, wanted)
@@ -155,7 +155,7 @@ class Launcher:
 
 
 class Launch:
-    """One launch and all who wait for it, from the wish to the job."""
+    """One launch and all callers that wait for it, from the call to the job."""
 
     task: asyncio.Task[Tracked]
 
@@ -165,7 +165,7 @@ class Launch:
         kind = self._kind = launcher.recovery.kinds[token.kind]
         joins = kind.exclusive and launcher.policy.dedupe == "join"
         self.target: str = token.id if joins else f"{token.id} {secrets.token_hex(6)}"
-        # With the client, so that no client depends on another one.
+        # The client is part of the key, so that no client depends on another.
         self.key: tuple[object, ...] = (launcher.pipeline.account, kind.name, self.target)
         self.settings: str | None = _digest(launcher.pipeline, body) if kind.exclusive and body is not None else None
         self.place: tuple[str, str] | None = (item.batch, item.key) if item and item.batch else None
@@ -184,9 +184,9 @@ class Launch:
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
         self._number = 0
         self._began = 0.0  # loop time at which the latest attempt left
-        self._first = True  # whether no attempt has reached the service, so that a refusal is of this one
+        self._first = True  # whether a refusal is final: all earlier attempts were unsent or got a 429
         self._doubtful = False  # whether an attempt may have been carried out
-        self._found: Tracked | None = None  # what the job's document has shown after a failure
+        self._found: Tracked | None = None  # the job, if its document has shown it after a failure
         self._repeats_unknown = launcher.policy.on_unknown == "repeat"
 
     def __str__(self) -> str:
@@ -194,10 +194,10 @@ class Launch:
 
     def other_settings(self, token: str | None) -> JobError:
         """Return the error for a launch whose settings differ from those of the running one."""
-        return JobError(f"{self}: another one with other settings is under way; nothing was sent", token=token)
+        return JobError(f"{self}: a launch with other settings is under way; nothing was sent", token=token)
 
     async def run(self) -> Tracked:
-        """Join the job that runs for the target, or launch one."""
+        """Join the running job of the target, or launch a new job."""
         try:
             await self._poller.open(self._pipeline)
             store, place = self._poller.store, (self._kind.name, self.target)
@@ -216,7 +216,7 @@ class Launch:
                     row = await store.find(*place)
         except asyncio.CancelledError:
             if self.closed:
-                raise ClientClosedError(f"{self}: the client was closed before it was sent; it cost nothing") from None
+                raise ClientClosedError(f"{self}: the client was closed; nothing was sent or charged") from None
             raise
         finally:
             if self._poller.pending.get(self.key) is self:
@@ -255,7 +255,7 @@ class Launch:
             self._doubtful |= verdict in (Verdict.FAILED, Verdict.DOUBT)
             self.sent = self._doubtful
             if not self._doubtful:
-                await self._delete()  # it must not look like a launch whose process died
+                await self._delete()  # the row must not look like a launch whose process died
             again = verdict in (Verdict.REPEAT, Verdict.FAILED) and await self._pause(failure)
             if again and (verdict is Verdict.REPEAT or await self._may_repeat()):
                 continue
@@ -271,12 +271,12 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """Read what tells a new job from an earlier one, if its document does not."""
+        """Read the balance (search) or the newest generation, to recognize the new job after a failure."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
         elif kind.name is JobKind.GENERATION:
-            with contextlib.suppress(NotFoundError, ConflictError):  # or null: there is none
+            with contextlib.suppress(NotFoundError, ConflictError):  # or null: there is no generation
                 newest: Any = await self._pipeline.call(kind.poll, kind.shape | None, self._token.id)  # type: ignore[arg-type]  # a type
                 self._token = evolve(self._token, before=newest and newest.id)
 
@@ -312,7 +312,7 @@ class Launch:
         if self.row is None:
             row = Row(self._kind.name, self.target, self._token.name, settings=self.settings)
             self._token = evolve(self._token, launch=row.id)
-            self.row = row = evolve(row, token=str(self._token))  # now: a cancelled insertion may have succeeded
+            self.row = row = evolve(row, token=str(self._token))  # set first: a cancelled insertion may have succeeded
             if there := await store.insert(row, self._deadline, self.place):
                 self.row = None
                 raise _InTheWayError(there)
@@ -348,7 +348,7 @@ class Launch:
         return True
 
     async def _may_repeat(self) -> bool:
-        """Return True if nothing shows that the service has accepted a launch that it says has failed."""
+        """Return True if nothing shows that the service accepted the launch although it reported a failure."""
         with contextlib.suppress(CMSError):
             if self._kind.name is JobKind.SEARCH:
                 return await self._poller.balance.stands(self._pipeline)
@@ -359,7 +359,7 @@ class Launch:
     async def _settle(self, failure: CMSError, verdict: Verdict) -> Tracked:
         if self._kind.exclusive and verdict is Verdict.DOUBT:
             logger.warning(
-                "%s: it is not known whether the service has accepted it; its document is going to tell", self
+                "%s: it is not known whether the service accepted the launch; its document will be read", self
             )
             await asyncio.sleep(self._began + self._deadline - asyncio.get_running_loop().time())
         return await self._recovery.resolve(self._known_row, self._began, failure, self.on_review)
@@ -377,7 +377,7 @@ class Launch:
             await self._poller.store.delete(row.id)
 
     async def _reason(self, refusal: CMSError) -> CMSError:
-        """Return why the service refuses: for want of credits, if its balance says so, else what it says."""
+        """Return the error to raise for a refusal: `OutOfCreditsError` if no credit is left, else the refusal."""
         if isinstance(refusal, ConflictError) and self._kind.credit is not None:
             with contextlib.suppress(CMSError):
                 left = self._kind.balance(await self._poller.balance.read(self._pipeline))
@@ -389,5 +389,5 @@ class Launch:
 
 
 def _digest(pipeline: Pipeline, body: Any) -> str:
-    key = pipeline.headers["Authorization"].encode()  # instructions must not be guessed from their digest
+    key = pipeline.headers["Authorization"].encode()  # so that instructions cannot be guessed from their digest
     return hmac.new(key, dump(body), hashlib.sha256).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What the answer to a launch means, or the want of one, and so what follows.
+"""The meaning of an answer to a launch, or of no answer, and what cmsapi does next.
 
 ===========================================================  ==========================================================
 What came                                                    What follows
@@ -6,14 +6,14 @@ What came                                                    What follows
 nothing left this machine                                    repeat
 429, or 503 in the specification's form                      repeat after the wait (specification 7)
 4xx in the specification's form to the first attempt         delete the row, raise
-500 or 502 in the specification's form                       ask the job's document: it shows the launch, adopt it; else
+500 or 502 in the specification's form                       read the job's document: adopt a launch that it shows, else
                                                              repeat. A search, which no document shows, is repeated only
                                                              if the balance has not fallen; else unknown
-anything else, and 4xx to a later attempt                    once no request can be under way any more, ask the job's
-                                                             document: it shows the launch, adopt it; else unknown
+anything else, and 4xx to a later attempt                    once no request can be under way any more, read the job's
+                                                             document: adopt a launch that it shows, else unknown
 ===========================================================  ==========================================================
 
-That a document does not show a launch proves nothing, so an unknown launch is the caller's to decide about.
+A document that does not show a launch proves nothing, so the caller has to decide about an unknown launch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cmsapi.errors import APIError, CMSError, ConfigError, NotSentError
 
 
 class Verdict(Enum):
-    """What the failure of an attempt means."""
+    """Meaning of a failed attempt."""
 
     REPEAT = "nothing was carried out"
     FAILED = "the service failed, and may have carried it out"

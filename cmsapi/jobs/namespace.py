@@ -38,7 +38,7 @@ class Jobs:
         return poller_of(self._pipeline.account(), self._launcher.recovery.polling)
 
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
-        """Return a job that runs at the service, from any program. Costs nothing until it is awaited.
+        """Return a job that runs at the service, launched by any program. Costs nothing until the job is awaited.
 
         The identifier is that of the keyword, prompt, search, content or knowledge document.
         """
@@ -46,7 +46,7 @@ class Jobs:
         check_word("kind", kind, JobKind)
         poller = self._poller()
         tracked = poller.track(self._launcher.recovery.kinds[JobKind(kind)], id, self._pipeline)
-        tracked.moved = True  # what the document shows is what is asked for: no launch of our own is looked for
+        tracked.moved = True  # believe what the document shows: there is no launch of our own to look for
         return Job(tracked, poller)
 
     def map(
@@ -60,21 +60,21 @@ class Jobs:
         timeout: float | timedelta | None = None,
         ordered: bool = False,
     ) -> FanOut[I, R]:
-        """Launch a job for each item as the hour allows, and return the outcomes as they come.
+        """Launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
-        Iterate with ``async for``, or ``await`` the list of all. Costs the launches, their credits, and polls that fit
-        the hour::
+        Iterate with ``async for``, or ``await`` the list of all. Costs the launches, their credits, and polls
+        within the hourly limit::
 
             async for outcome in client.jobs.map(client.keywords.analyze, keyword_ids):
                 print(outcome.item, outcome.ok)
 
         Args:
-            launch: Launches one job for an item and returns it. A refused argument or a mistake ends the iteration.
-            items: The items; an asynchronous iterable is read as jobs can be launched.
-            in_flight: Jobs that run at the same time, at most; ``"auto"`` for as many as the hour holds.
-            errors: ``"collect"`` hands out failed items as `Failed`; ``"raise"`` raises the first error.
+            launch: Launches one job for an item and returns the job. An invalid argument or a bug ends the iteration.
+            items: The items; an asynchronous iterable is read only as fast as jobs can be launched.
+            in_flight: Maximum of jobs that run at the same time; ``"auto"`` for as many as the hourly limit allows.
+            errors: ``"collect"`` returns failed items as `Failed`; ``"raise"`` raises the first error.
             max_credits: Credits that the launches may cost; further items fail with `OutOfCreditsError`, unsent.
-            timeout: Seconds for which each job is waited for after its launch.
+            timeout: Seconds to wait for each job after its launch.
             ordered: True for outcomes in the order of the items.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
@@ -94,7 +94,7 @@ class Jobs:
         return await (await launch)
 
     async def plan(self, kind: JobKind | str, n: int) -> JobPlan:
-        """Return what a number of jobs would cost, and about how long they would take. Costs one request."""
+        """Return an estimate of the cost and duration of ``n`` jobs. Costs one request."""
         check_word("kind", kind, JobKind)
         check_number("n", n, 1)
         poller, known = self._poller(), self._launcher.recovery.kinds[JobKind(kind)]
@@ -110,21 +110,21 @@ class Jobs:
         )
 
     def batch(self, name: str) -> Batch:
-        """Return a batch: a fan-out with a name, which goes on where an earlier run of it ended. Costs nothing.
+        """Return a batch: a named fan-out, which continues where its earlier run stopped. Costs nothing.
 
-        The name is that of one piece of work, such as ``keywords-2026-11``. A new one begins with nothing.
+        The name stands for one piece of work, such as ``keywords-2026-11``. A new name begins an empty batch.
         """
         return Batch(name, self._launcher.recovery)
 
     async def batches(self) -> list[BatchStatus]:
-        """Return how far all batches of the state are. Costs no request."""
+        """Return the status of each batch in the state. Costs no request."""
         return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
 
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
-        """Return the job of a token, also of another process. Costs nothing until it is awaited.
+        """Return the job of a token, which may come from another process. Costs nothing until the job is awaited.
 
         Raises:
-            ArgumentError: It is no token, or not of the kind that is given to be sure.
+            ArgumentError: The text is no token, or the job is not of the given ``kind``.
         """
         known = Token.parse(check_text("token", token))
         if kind is not None and known.kind != kind:
@@ -133,9 +133,9 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of the job of a token: of its launch in the state, else by one poll.
+        """Return the status of the job of a token: from its launch in the state, else by one poll.
 
-        It may be asked for at any rate: polls are `PollPolicy.min_interval` apart, and there are none after the end.
+        Call this as often as you like: polls are `PollPolicy.min_interval` apart, and there are none after the end.
         """
         known = Token.parse(check_text("token", token))
         row = await (await self._store()).get(known.launch) if known.launch else None
@@ -151,7 +151,7 @@ class Jobs:
         return await job.refresh()
 
     async def reviews(self) -> list[GenerationReview]:
-        """Return the articles in review that the state knows, one request each; decided ones are left out."""
+        """Return the undecided articles in review that the state knows. Costs one request for each open generation."""
         rows = await (await self._store()).rows([JobStatus.RUNNING, JobStatus.REVIEW])
         jobs = [self._job(row) for row in rows if row.kind == JobKind.GENERATION]
         for job in jobs:
@@ -165,9 +165,9 @@ class Jobs:
         return [unknown(row) for row in rows]
 
     async def resume(self) -> list[Job[Any]]:
-        """Return the jobs that run, or wait for a decision, by the state; launches of dead processes are settled first.
+        """Return the jobs of the state that run or wait for a decision; launches of dead processes are settled first.
 
-        Await them, or pass them to `as_completed`. A launch whose outcome stays unknown is in `unknown` afterwards.
+        Await the jobs, or pass them to `as_completed`. A launch whose outcome stays unknown is in `unknown` afterwards.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
@@ -179,7 +179,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete launches that ended or became unknown longer ago, with their items, and return their number."""
+        """Delete ended and unknown launches that are older, with their items, and return the number of launches."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
@@ -197,12 +197,12 @@ class Jobs:
 
 @frozen
 class JobPlan:
-    """What a number of jobs would cost."""
+    """Estimated cost and duration of a number of jobs."""
 
     kind: JobKind
     jobs: int
     credits: int
     credits_left: int | None  # None if the service does not say
-    requests: int  # about
+    requests: int  # approximate
     requests_left: int  # in this hour
-    seconds: float | None  # about; None until the end of such a job was seen
+    seconds: float | None  # approximate; None until the end of such a job was seen

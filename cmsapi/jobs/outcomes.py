@@ -1,4 +1,4 @@
-"""How one item of a fan-out ended: with a result, or without one."""
+"""The outcome of one item of a fan-out: with a result, or with an error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Failed(Generic[I, R]):
     """An item without a result."""
 
     item: I
-    job: Job[R] | None  # None if none was launched, or none is known
+    job: Job[R] | None  # None if no job was launched, or no job is known
     error: Exception
     earlier: bool = False  # whether an earlier run of the batch brought it
     ok: Literal[False] = field(default=False, init=False, repr=False, eq=False)

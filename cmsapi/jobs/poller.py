@@ -1,8 +1,8 @@
 """The poller: one timer for all jobs of an account, and what follows from a poll.
 
-Any number of tasks may wait for a job; they share one stream of polls, and without a waiter there are none. A poll that
-fails (429, 5xx, no answer, an unreadable one) says nothing of its job. After one, the account sends one poll at a time,
-after pauses that double, until a poll succeeds.
+Any number of tasks may wait for a job; they share its polls, and a job without a waiter is not polled. A poll that
+fails (429, 5xx, no answer, or an unreadable answer) says nothing about its job. After a failed poll, the account sends
+one poll at a time, with pauses that double, until a poll succeeds.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
-_UNCLEAR_POLLS = 3  # polls in a row with the same reason, at least, before a wait ends as unclear
-_FIRST_PAUSE = 2.0  # seconds without polls after the first that failed
+_UNCLEAR_POLLS = 3  # minimum of polls in a row with the same reason before a wait ends as unclear
+_FIRST_PAUSE = 2.0  # seconds without polls after the first failed poll
 _LONGEST_PAUSE = 60.0  # seconds without polls during an outage, at most
 LOOK = 1.0  # seconds between two looks at a crowded hour, or at a launch of another process
-_LARGEST = 262_144  # bytes of a compressed result that the state keeps, at most; a larger one is read again
+_LARGEST = 262_144  # most bytes of a compressed result that the state keeps; a larger result is read again
 
 
 class Poller:
@@ -68,24 +68,24 @@ class Poller:
         self.job_timeout: float = policy.job_timeout
         self.limiter: Limiter = account.limiter
         self._policy = policy
-        # Requests that a result takes besides the poll that finds it, until it was seen.
+        # Assumed requests of a result, besides the poll that finds it, until a result was read.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
         self.remembered: deque[Tracked] = deque(maxlen=account.limiter.limits.per_hour)  # whose status was asked for
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
-        self._pause = 0.0  # seconds between polls after the newest one failed; 0 if it succeeded
+        self._pause = 0.0  # seconds between polls after the newest poll failed; 0 if it succeeded
         self._failing_since = math.inf  # when the first poll failed after the last that succeeded
-        self._quiet_until = -math.inf  # infinity while a poll that goes alone is under way
+        self._quiet_until = -math.inf  # loop time before which no poll is sent; infinity while a lone poll is under way
         self._changed = True  # whether something happened since the newest plan
         self._crowded = False  # whether that plan could not keep the advised intervals
-        self._planned = -math.inf  # when it was made
+        self._planned = -math.inf  # when the newest plan was made
         self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
     def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002  the word of the service
-        """Return what is known of a job, the same for all who ask while it runs."""
+        """Return the tracked job of an identifier, the same object for all callers while the job runs."""
         known = self._known.get((kind.name, id))
         if known is None or known.done:
             known = self._known[kind.name, id] = Tracked(kind, Token(kind.name, id, id), (pipeline,))
@@ -93,25 +93,25 @@ class Poller:
         return known
 
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
-        """Return what is known of the job of a token, the same for all who ask; ``new`` for one just launched."""
+        """Return the tracked job of a token, the same object for all callers; ``new`` for a job just launched."""
         known = self._known.get((kind.name, token.id))
         same = known is not None and not new and (known.token.own, known.token.at) == (token.own, token.at)
         if known is not None and same and (not known.done or (token.at and known.phase is not Phase.REVIEW)):
             known.serve(pipeline)
             return known
         job = Tracked(kind, token, (pipeline,))
-        if new or known is None or known.done:  # else the one that is known is of a later launch
+        if new or known is None or known.done:  # else the known job is of a later launch
             self._known[kind.name, token.id] = job
         return job
 
     async def adopt(
         self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
     ) -> Tracked:
-        """Write down that the service has accepted a launch that began at a loop time, and return its job."""
+        """Record that the service has accepted a launch, and return its job; ``began`` is its loop time."""
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
-                # Another process took this one for dead. What is known now is more than what it could see.
+                # Another process took this process for dead, but could see less than is known here now.
                 row = await self.store.get(row.id) or row
                 await self.store.update(row, **known)
         except StateError as error:
@@ -136,23 +136,23 @@ class Poller:
             self._room.set()
 
     async def poll(self, job: Tracked) -> None:
-        """Poll a job once, now, or wait for the poll that is under way; raise what it met."""
+        """Poll a job once, now, or wait for the poll that is under way; raise the error of the poll."""
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
+        """Estimate the seconds until jobs of a kind have ended, also those held back; None until an end was seen."""
         now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
-        """Return the requests that the whole life of a job takes; those of the longest if its kind is not known."""
+        """Return the number of requests that the whole life of a job takes; the largest if its kind is not known."""
         results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
     async def room(self, kind: JobKind | None) -> float:
-        """Wait until the hour holds the whole life of another job, set it aside in `admitted`, and return it."""
+        """Wait until the hour has the requests of another job, reserve them in `admitted`, and return their number."""
         while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with anyio.move_on_after(LOOK):
@@ -162,19 +162,19 @@ class Poller:
         return life
 
     def changed(self) -> None:
-        """Have the schedule, and launches that wait, look at the hour again."""
+        """Have the schedule and the waiting launches check the hour again."""
         self._changed = True
         self._room.set()
         self._set_timer(asyncio.get_running_loop().time())
 
     def _free_beside_others(self) -> int:
-        """Return the requests that are free for launches, besides what open jobs of other processes need."""
+        """Return the requests that are free for launches, less those that open jobs of other processes need."""
         hour = self.limiter.forecast()
         others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
 
     async def open(self, pipeline: Pipeline) -> None:
-        """Find out whose launches the state keeps, if other processes share it. The first time costs one request."""
+        """Set the scope of a shared state, and load its durations. Costs one request the first time."""
         store = self.store
         if not isinstance(store, SharedStore) or store.scope:
             return
@@ -196,7 +196,7 @@ class Poller:
         return hour
 
     def _share(self, hour: Forecast, open_jobs: Mapping[str, int]) -> None:
-        """Leave other processes what their open jobs need, and their part of the rest."""
+        """Leave other processes the requests that their open jobs need, and their share of the rest."""
         own = self.schedule.owed()
         needed = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in open_jobs.items())
         if needed > own:
@@ -217,9 +217,9 @@ class Poller:
 
     def _tick(self, at: float) -> None:
         try:
-            # A timer may fire a resolution of the clock early; it must not find its own time still to come.
+            # A timer may fire early by the clock's resolution; it must not take its own time for the future.
             self._poll_due(max(at, asyncio.get_running_loop().time()))
-        except BaseException as error:  # those who wait must not be left without an end
+        except BaseException as error:  # waiters must not wait forever
             for job in list(self.schedule.jobs):
                 job.interrupt(error)
             raise
@@ -261,7 +261,7 @@ class Poller:
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
             return error
-        except BaseException as error:  # a refused key, a closed client, a mistake, the end of a test: no wait mends it
+        except BaseException as error:  # a refused key, a closed client, a bug, the end of a test: no wait helps
             job.interrupt(error)
             return error
         finally:
@@ -287,11 +287,11 @@ class Poller:
                 self.schedule.running(job, now)
             return
         await self._end(job, phase, document)
-        if job in self.schedule.jobs:  # at last: what fails before has the job polled again
+        if job in self.schedule.jobs:  # last, so that after a failure above the job is polled again
             self.schedule.ended(job, now)
 
     async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
-        """End a job: have its article decided on, write it down, and tell those who wait."""
+        """End a job: have its article decided on, write the end to the state, and end the waits."""
         error = None
         if phase is Phase.REVIEW:
             await self._write_down(job, status=JobStatus.REVIEW)
@@ -318,7 +318,7 @@ class Poller:
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
-        """Change the row of a job. A state that fails must not keep a result from those who wait for it."""
+        """Change the row of a job. A failing state is logged only, so that the waiters still get the result."""
         try:
             row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:
@@ -367,7 +367,7 @@ class Poller:
 
 
 def poller_of(account: Account, policy: PollPolicy) -> Poller:
-    """Return the poller of an account; the policy of its first client holds."""
+    """Return the poller of an account, which uses the policy of the account's first client."""
     if account.poller is None:
         account.poller = Poller(account, policy)
     poller: Poller = account.poller

@@ -1,4 +1,4 @@
-"""How far a fan-out or a batch is."""
+"""The progress of a fan-out or a batch."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from attrs import define, field, frozen
 
 @frozen
 class Progress:
-    """How far a fan-out or a batch is."""
+    """Progress of a fan-out or a batch."""
 
-    total: int | None  # items; None while that is not known
+    total: int | None  # number of items; None while it is not known
     running: int  # launched, or being launched
     succeeded: int
     failed: int  # refused, failed, or waited for too long
     unknown: int  # with a launch that may or may not have been accepted
     credits: int  # that the launches have cost
     requests: int  # of the key since the fan-out began
-    seconds_left: float | None  # about; None until an end of such a job was seen
+    seconds_left: float | None  # approximate; None until the end of such a job was seen
 
     @property
     def done(self) -> int:
-        """Items that have an outcome."""
+        """Number of items that have an outcome."""
         return self.succeeded + self.failed + self.unknown
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Progress:
 
 @define(eq=False)
 class Follow(AsyncIterator[Progress]):
-    """A stream of progress: what it is after each change, and at the end. A cancelled ``anext`` loses nothing."""
+    """Stream of the progress after each change, and at the end. A cancelled ``anext`` loses nothing."""
 
     _read: Callable[[], Progress]
     _changed: asyncio.Event

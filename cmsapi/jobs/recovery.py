@@ -1,4 +1,4 @@
-"""Launches that the state knows: their jobs, from any process, and what becomes of those whose process died."""
+"""Launches in the state: find their jobs from any process, and settle the launches of dead processes."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Recovery:
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch; None if it has just turned out to be over; raise if it is unknown."""
+        """Return the job of a launch, or None if the launch turns out to be over; raise if the launch is unknown."""
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
-        on_review, job.on_review = job.on_review or on_review, None  # a decision is made below, for who joins
+        on_review, job.on_review = job.on_review or on_review, None  # the decision is made below, for the caller
         if row.open and not job.watchers and job.phase is Phase.RUNNING:
             with contextlib.suppress(ServerError, TransportError, NotFoundError, DecodeError):
                 await self.poller.poll(job)
@@ -82,7 +82,7 @@ class Recovery:
         return job
 
     async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:
-        """Wait for a launch of another process, and settle it once its deadline is over, unless another one does."""
+        """Wait for a launch of another process; settle it after its deadline, unless another process does."""
         store, seconds = self.poller.store, self.pipeline.timeouts.request + MARGIN
         there: Row | None = row
         while there is not None and there.status is JobStatus.SENDING:
@@ -97,7 +97,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Adopt what the job's document shows of a launch that began at a loop time, or declare it unknown."""
+        """Adopt a launch if its job's document shows it, else declare it unknown; ``began`` is its loop time."""
         try:
             tracked = await self.look(row, began, on_review)
         except CMSError as error:
@@ -118,7 +118,7 @@ class Recovery:
         raise unknown(evolve(row, error=problem)) from cause
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch if its document shows it; raise what keeps it from being read."""
+        """Return the job of a launch if its document shows the launch; raise if the document cannot be read."""
         token = Token.parse(row.token or "")
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
         if not kind.exclusive:

@@ -1,7 +1,7 @@
 """Articles that wait for a decision: confirm applies them to their drafts, cancel discards them.
 
-A decision is written down before it is sent. If its answer is lost, the generation itself tells what became of it, now
-or in the next process.
+A decision is written down before it is sent. If its answer is lost, the generation itself shows whether the
+decision was carried out, now or in the next process.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class GenerationReview:
     """A generated article, and the decision on it.
 
     Attributes:
-        content_id: The content it was generated for.
+        content_id: Identifier of the content that it was generated for.
         generation: The generation as it was last read.
-        decision: ``confirm`` or ``cancel``; ``elsewhere`` if another one was made; None while there is none.
+        decision: ``confirm`` or ``cancel``; ``elsewhere`` if the decision was made elsewhere; None before a decision.
         content: The content with the article, once `confirm` has read it.
     """
 
@@ -60,9 +60,9 @@ class GenerationReview:
         """Apply the article to its draft, and return the content. Costs two requests, no credit (specification 3).
 
         Raises:
-            ConflictError: It is not in review any more.
-            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; repeat it.
-            ServerError: The service failed, and the generation does not show the decision; repeat it.
+            ConflictError: The article is not in review any more.
+            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; call again.
+            ServerError: The service failed, and the generation does not show the decision; call again.
         """
         await self._decide("confirm")
         self.content = await self._pipeline.call("get_content", Content, self.content_id)
@@ -73,7 +73,7 @@ class GenerationReview:
         await self._decide("cancel")
 
     async def ask(self, on_review: OnReview) -> None:
-        """Have a function decide, and carry out what it returns; None leaves the article in review."""
+        """Carry out a choice, or the choice that a function returns; None leaves the article in review."""
         answer = on_review if isinstance(on_review, str) else on_review(self)
         choice = await answer if inspect.isawaitable(answer) else answer
         if choice == "confirm" and self.decision is None:

@@ -1,16 +1,16 @@
-"""When to poll, and whether the hour holds another launch. No clock, no I/O, no chance: times are passed in.
+"""When to poll, and whether the hour has room for another launch. No clock, no I/O, no randomness: times are passed in.
 
 Each job needs one poll that finds it finished (a hit) and the requests of its result; an item that still waits for its
-launch needs these and the launch. They are set aside, as far as the hour reaches. What is left may be spent on polls
-that find a job still running (misses), so the only question is which misses to buy:
+launch needs these and the launch. These requests are reserved as far as the hour has them. The rest may be spent on
+polls that find a job still running (misses), so the only question is which misses to buy:
 
-* `Plan`, for one price of a miss: the ages at which a job is polled, by dynamic programming over the life table. For a
-  known distribution no other plan with as many misses is expected to be less late.
-* `Schedule.plan` takes the lowest price, one for all kinds, whose misses fit, and whose misses before ages have doubled
-  take no more than a part of what is free, with those of the time before: a tail that nothing announced always finds
-  something left.
-* While little is known, a part goes to early polls, from which the schedule learns. Those that find a finished job cost
-  nothing, so they continue while they find some. Advised intervals are kept as long as they fit.
+* `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table.
+  For a known distribution, no other plan with as many misses has a lower expected lateness.
+* `Schedule.plan` takes the lowest price, the same for all kinds, whose misses fit. Recent misses and those before ages
+  have doubled may together take only a part of the free requests, so that some are left for jobs that unexpectedly
+  take long.
+* While little is known, a part goes to early polls, from which the schedule learns. Early polls that find a finished
+  job cost nothing, so they continue while they find some. Advised intervals are kept as long as they fit.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from cmsapi.limits.limiter import Forecast
 J = TypeVar("J", bound=Hashable)
 
 _PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest is one second of lateness
-_PRICES = 50  # number of prices; the highest is that of 15 hours of lateness
+_PRICES = 50  # number of prices; the highest is 15 hours of lateness
 _STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
 _SOON = 0.65  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
-"""Parts of the time until ages have doubled in which that holds: what comes back at its end is not spent before."""
+"""Parts of the time until ages have doubled that are checked: requests that return late are not spent early."""
 _EARLY = 0.35  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
-_ENOUGH = 50  # ends after which early polls get half of their part
+_ENOUGH = 50  # number of ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
-_YOUNG = 100.0  # seconds of age below which few jobs are polled at the advised intervals without a plan
-MISSES = 0.1  # misses set aside for a job before another one is launched
-_RETURNS = 0.9  # part of the requests that leave the hour in time which is counted upon
-_PATIENCE = 30.0  # seconds ahead that are planned, at least
+_YOUNG = 100.0  # age in seconds up to which a few jobs are polled at the advised intervals, without a plan
+MISSES = 0.1  # misses that are reserved per job before another job is launched
+_RETURNS = 0.9  # part of the requests due to return in time that a plan counts on
+_PATIENCE = 30.0  # seconds that a plan looks ahead, at least
 _PARTS = tuple(part / 20 for part in range(19, 0, -1))
-"""Parts of the jobs that may be polled at the next lower price, if the hour holds that."""
+"""Parts of the jobs that may be polled at the next lower price, if the hour has the requests."""
 _GOLDEN = math.sqrt(5) / 2 - 0.5  # step between two numbers of a sequence that fills the interval from 0 to 1 evenly
-_LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: it has to be paid anyway
+_LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: a hit is paid for anyway
 
 
 class Plan:
-    """For one kind of job and one price of a miss: the age of the next poll after each step of age."""
+    """Age of the next poll after each step of age, for one kind of job and one price of a miss."""
 
     def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
         self._model = model
@@ -66,13 +66,13 @@ class Plan:
                 if cost < least:
                     least, choice = cost, at
             to_come[seen], chosen = least, AGES[choice]
-            if choice == seen + 1:  # within a step of the scale ends are taken as evenly likely
+            if choice == seen + 1:  # within a step of the scale, ends are taken as evenly likely
                 hazard = max(1e-9, (1 - alive[choice] / ran) / (chosen - age))
                 chosen = min(chosen, age + math.sqrt(2 * price / hazard))
             self.next_age[seen] = min(max(chosen, age + shortest), age + longest)
 
     def polls(self, seen: int, horizon: float) -> float:
-        """Return the expected polls of a job within some seconds from the step at which it was last seen running."""
+        """Return the expected number of polls, in ``horizon`` seconds, of a job last seen running at a step."""
         count, alive, end = 0.0, 1.0, AGES[seen] + horizon
         while seen < LAST:
             then = min(LAST, max(seen + 1, step_of(self.next_age[seen])))
@@ -97,10 +97,10 @@ class Watched:
 
 
 class Schedule(Generic[J]):
-    """Decide when each job is polled, and whether the hour holds another one.
+    """Decide when each job is polled, and whether the hour has room for another job.
 
-    A result takes some requests, by kind. Two polls of a job are at least ``shortest`` seconds apart, and at most
-    ``longest`` as long as the hour holds them. Arrivals are the times of launches that no fan-out made.
+    ``results`` are the requests of a result, by kind. Two polls of a job are at least ``shortest`` seconds apart, and
+    at most ``longest`` while the hour has the requests. ``arrivals`` are the times of launches outside of fan-outs.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
@@ -114,17 +114,17 @@ class Schedule(Generic[J]):
         self._cheaper: dict[str, Plan] = {}  # plans at the next lower price, for a part of the jobs
         self._part = 0.0
         self._price = 0  # number of the latest price
-        self._longest_seen = 0.0  # age of the oldest end
+        self._longest_seen = 0.0  # greatest age at which a job was found finished
         self._added = 0
         self._early: dict[J, float] = {}  # early polls, with the misses that each is expected to cost
         self._allowance = 0.0  # misses for early polls
-        self._oldest = _YOUNGEST  # age up to which they were allowed
-        self._spent = 0.0  # misses of late: forgotten as ages grow
+        self._oldest = _YOUNGEST  # age up to which early polls were allowed
+        self._spent = 0.0  # recent misses, forgotten as ages grow
         self._age = math.inf  # of the oldest job at the latest plan
         self.arrivals: deque[float] = deque()
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
-        """Have a job polled that was launched and polled at some times, and last seen running at an age."""
+        """Have a job polled; ``launched`` and ``polled`` are times, ``seen`` is the age when last seen running."""
         self._added += 1
         self.jobs[job] = Watched(kind, launched, seen, polled, self._added * _GOLDEN % 1)
 
@@ -146,16 +146,16 @@ class Schedule(Generic[J]):
         self.forget(job)
 
     def failed(self, job: J, now: float) -> None:
-        """Account for a poll that said nothing of the job."""
+        """Account for a poll that said nothing about the job."""
         self.jobs[job].polled = now
 
     def forget(self, job: J) -> None:
-        """Poll a job no more."""
+        """Stop polling a job."""
         self.jobs.pop(job, None)
         self._early.pop(job, None)
 
     def due(self, job: J) -> float:
-        """Return when a job is to be polled; minus infinity for at once."""
+        """Return the time at which a job is to be polled; minus infinity means at once."""
         if job in self._early:
             return -math.inf
         watched = self.jobs[job]
@@ -173,11 +173,11 @@ class Schedule(Generic[J]):
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
     def may_launch(self, life: float, free: int) -> bool:
-        """Return True if the hour holds the whole life of another job, a number of requests."""
+        """Return True if the hour has room for another job, whose whole life takes ``life`` requests."""
         return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Return about how long jobs of a kind go on, and those that are held back; None until an end was seen."""
+        """Estimate the seconds until jobs of a kind have ended, also those held back; None until an end was seen."""
         model = self.models[kind]
         if not model.ends:
             return None
@@ -195,7 +195,7 @@ class Schedule(Generic[J]):
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
 
-        Called when something has changed, and once a second while the hour is crowded. Items wait in fan-outs.
+        Called after changes, and once a second while the hour is crowded. ``waiting`` counts items held in fan-outs.
         """
         if not self.jobs:
             self.reserve = self._spent = 0.0
@@ -218,9 +218,10 @@ class Schedule(Generic[J]):
         soon = _SOON * max(0.0, spare + self._spent) - self._spent
         most_soon = [soon + _RETURNS * hour.returning(part * (oldest + _YOUNGEST)) for part in _SOONER]
         most = max(0.0, spare + max(0.0, back - beyond))
+        doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
 
-        def affordable(misses: float, *soon: float) -> bool:
-            return misses + math.sqrt(misses) <= most and all(map(operator.le, soon, most_soon))
+        def affordable(misses: float, *early: float) -> bool:
+            return misses * doubt + math.sqrt(misses) <= most and all(map(operator.le, early, most_soon))
 
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
         if affordable(*self._needs(self._plans, seen, reach)):
@@ -233,9 +234,9 @@ class Schedule(Generic[J]):
     def _choose_price(
         self, affordable: Callable[..., bool], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> None:
-        """Take the lowest affordable price for all jobs, and the next lower one for as many as can then be afforded.
+        """Take the lowest affordable price for all jobs, and the next lower price for as many jobs as can be afforded.
 
-        The latter only at ages at which ends were seen before: beyond them too few misses are expected.
+        The lower price is used only up to the greatest age of an end: beyond it, too few misses are expected.
         """
         plans: dict[int, dict[str, Plan]] = {}
         needs: dict[int, list[float]] = {}
@@ -263,7 +264,7 @@ class Schedule(Generic[J]):
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> list[float]:
-        """Return the misses that plans are expected to take, in all and in parts of the time until ages double."""
+        """Return the expected misses of plans, in all and in parts of the time until ages have doubled."""
         needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
         for (kind, at), jobs in seen.items():
             plan, alive = plans[kind], self.models[kind].alive
@@ -281,7 +282,7 @@ class Schedule(Generic[J]):
         return {**self._plans, **plans}
 
     def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
-        """Reserve whole lives for items that wait, and for jobs that arrive one by one, as far as the hour reaches."""
+        """Reserve the requests of waiting items, and of jobs that arrive one by one, as far as the hour has them."""
         while self.arrivals and self.arrivals[0] < now - HOUR:
             self.arrivals.popleft()
         coming = {kind: float(items) for kind, items in waiting.items()}

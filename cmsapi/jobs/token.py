@@ -15,15 +15,15 @@ from cmsapi.wire.arguments import timestamp
 
 @frozen
 class Token:
-    """What has to be known to wait for a job."""
+    """All that a process needs to wait for a job."""
 
     kind: JobKind
-    id: str  # that it is polled by
-    name: str  # what was launched, for people
+    id: str  # identifier that the job is polled by
+    name: str  # readable name of what was launched
     own: str | None = None  # identifier that the service gave the job, if its kind has one
-    before: str | None = None  # identifier of what the document showed before the launch
-    at: datetime | None = None  # the launch by the service's clock
-    launch: str | None = None  # its row in the state; None for a job that is only watched
+    before: str | None = None  # identifier of the generation that the document showed before the launch
+    at: datetime | None = None  # time of the launch by the service's clock
+    launch: str | None = None  # identifier of its row in the state; None for a job that is only watched
 
     def __str__(self) -> str:
         at = timestamp(self.at) if self.at else None

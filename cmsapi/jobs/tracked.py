@@ -1,4 +1,4 @@
-"""What is known of one job, for all who wait for it."""
+"""The record of one job, shared by all who wait for it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from cmsapi.transport.pipeline import Pipeline
 
 @define(eq=False)
 class Tracked:
-    """What is known of a job. Times are those of the event loop."""
+    """Record of one job. Times are those of the event loop."""
 
     kind: Kind
     token: Token
     pipelines: tuple[Pipeline, ...]  # of the clients that have asked for it
-    places: tuple[tuple[str, str], ...] = ()  # batches and items that the state knows
+    places: tuple[tuple[str, str], ...] = ()  # batch and item, as the state keeps them
     on_review: OnReview | None = None
     launched: float = field(factory=lambda: asyncio.get_running_loop().time())  # or first watched
     polled: float = field(factory=lambda: asyncio.get_running_loop().time())  # end of the latest poll
@@ -38,8 +38,8 @@ class Tracked:
     value: Any = None
     error: CMSError | None = None
     watchers: int = 0
-    waiters: list[asyncio.Future[None]] = field(factory=list)  # an empty set takes four times as much
-    streams: WeakSet[Any] | tuple[()] = ()  # they get what polls show, None at the end, and what ends the waits
+    waiters: list[asyncio.Future[None]] = field(factory=list)  # an empty set takes four times the memory
+    streams: WeakSet[Any] | tuple[()] = ()  # they get events, None at the end, and errors that end the waits
     listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()  # by phase
     reason: str | None = None  # why polls are unclear, since when, and how many
     unclear_since: float = math.inf
@@ -53,13 +53,13 @@ class Tracked:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Calls of the first of its clients that is open."""
+        """Pipeline of the first of its clients that is open."""
         if len(self.pipelines) == 1:
             return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:
-        """Poll the job for one more client, as long as any of its clients is open."""
+        """Add a client to those that the job is polled for, and drop the closed clients."""
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
@@ -67,7 +67,7 @@ class Tracked:
         return f"the {self.kind.name} of {self.token.name}"
 
     def show(self, event: JobObserved) -> None:
-        """Pass what a poll has shown to streams and listeners."""
+        """Pass the event of a poll to streams and listeners."""
         self.pipeline.emit(event)
         for stream in self.streams:
             stream.put(event)

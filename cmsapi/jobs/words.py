@@ -9,7 +9,7 @@ from attrs import frozen
 
 
 class Phase(StrEnum):
-    """What a document says of a job."""
+    """Phase of a job, as a document shows it."""
 
     RUNNING = "running"
     REVIEW = "review"
@@ -18,7 +18,7 @@ class Phase(StrEnum):
     UNCLEAR = "unclear"
 
 
-# The specification shows queued, pending, review, success and failed; the others are what similar services say.
+# The specification shows queued, pending, review, success and failed; the others are common in similar services.
 _WORDS: Mapping[str, Phase] = {
     **dict.fromkeys(("queued", "pending", "running", "processing", "in_progress", "generating"), Phase.RUNNING),
     "review": Phase.REVIEW,
@@ -37,7 +37,7 @@ class Observation:
 
 
 def observe(word: str | None, words: Mapping[str, str], *, reviewed: bool) -> Observation:
-    """Return what a word of the service means, whatever its case; unclear if it is not listed.
+    """Return the meaning of a status word, in upper or lower case; unclear if the word is not listed.
 
     Args:
         word: The word; None if the document has none.

@@ -1,1 +1,1 @@
-"""Both rate limits of the key, kept on this side."""
+"""Both rate limits of the key, kept by the client."""

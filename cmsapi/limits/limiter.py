@@ -1,11 +1,11 @@
-"""The limiter: both windows, the use of the key by others, and who goes first.
+"""The limiter: both windows, the use of the key by other programs, and the order of requests.
 
-The service counts all requests of a key, also those of other programs (specification 8, rule 1). Their number is what
-the newest answer's ``X-RateLimit-Remaining`` leaves unexplained. Where others leave nothing, one request goes after
-``X-RateLimit-Reset`` seconds, and its answer tells how things stand.
+The service counts all requests of a key, also those of other programs (specification 8, rule 1). The latter are what
+the newest answer's ``X-RateLimit-Remaining`` shows as used beyond own requests. If other programs leave nothing, one
+request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
 
-Until a first answer has told, requests go one at a time: a hundred tasks that start with a used hour cost one 429 at
-most.
+Until a first answer has come, requests are sent one at a time: a hundred tasks that start in a used hour cost at most
+one 429.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESERVE = 0.01  # part of the hour that polls leave to everything else, unless 
 
 
 class Priority(IntEnum):
-    """Who goes first when requests wait for the limits."""
+    """Priorities of requests that wait for the limits; the lowest number goes first."""
 
     CALL = 0
     LAUNCH = 1
@@ -41,7 +41,7 @@ class Priority(IntEnum):
 
 @frozen
 class RateHeaders:
-    """What an answer says of the hourly limit (specification 8, rule 2).
+    """Headers of an answer about the hourly limit (specification 8, rule 2).
 
     Attributes:
         remaining: Requests left in the hour.
@@ -53,7 +53,7 @@ class RateHeaders:
 
     @classmethod
     def of(cls, response: Response) -> RateHeaders | None:
-        """Return what an answer says; None if it does not say it in the specification's form."""
+        """Return the headers of an answer; None if it has none in the specification's form."""
         remaining = response.headers.get("x-ratelimit-remaining", "")
         if not remaining.isdecimal():
             return None
@@ -63,11 +63,11 @@ class RateHeaders:
 
 @frozen
 class RateLimitStatus:
-    """How the hourly limit stands.
+    """Status of the hourly limit.
 
     Attributes:
         limit: Requests in an hour.
-        used: Requests of this client, and of those that share its limiter, in the last hour.
+        used: Requests of this client, and of clients that share its limiter, in the last hour.
         others: Requests of other programs with the same key, as far as the newest answer tells.
         waiting: Requests that wait for the limits.
         paused: Seconds for which nothing is sent, after a 429.
@@ -87,12 +87,12 @@ class RateLimitStatus:
 
 @define
 class Forecast:
-    """What the hour holds.
+    """Forecast of the requests that are free in the hour.
 
     Attributes:
         limit: Requests in an hour.
         free: Requests that polls may use now.
-        returning: How many more are free within a number of seconds.
+        returning: Returns how many more requests are free within a number of seconds.
         half_back: Returns the seconds until half of the used requests are free again.
         open_jobs: Open jobs of all processes that share the limits, by kind; None if no other process does.
     """
@@ -106,13 +106,13 @@ class Forecast:
 
 @define
 class Permit:
-    """Permission to send one request, as a context. What came of the request is set before the context ends.
+    """Permission to send one request, as a context manager. The outcome of the request is set before the context ends.
 
     Attributes:
-        limiter: The limiter that gives it.
-        priority: Who goes first.
-        max_wait: Seconds beyond which the wait is refused at once.
-        emit: What is told of a long wait.
+        limiter: The limiter that gives the permission.
+        priority: Priority of the request.
+        max_wait: Seconds that the request may wait; a longer wait is refused at once.
+        emit: Called with the event of a long wait.
         began: Loop time at which the permission came; None while the request waits.
         waited: Seconds for which the request waited.
         departed: False if the request certainly did not leave.
@@ -158,7 +158,7 @@ class Limiter:
         limits: The limits.
         shared: True if every request waits for its turn, as with a state that other processes share.
         waiters: Requests that wait, as a heap: the first one goes first.
-        sent: Requests until now.
+        sent: Number of requests until now.
         clients: Open clients that share it.
     """
 
@@ -169,10 +169,10 @@ class Limiter:
         self._burst = Window(limits.per_second, SECOND)
         self._hour = Window(limits.per_hour, HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
-        self._told = False  # whether an answer has told how the hour stands
+        self._told = False  # whether an answer has shown how much of the hour is used
         self._others = 0
-        self._newest, self._sent_then, self._remaining = 0, 0, 0  # what told last, how many had left then, what it said
-        self._ask_at = math.inf  # when one request may ask although nothing is left
+        self._newest, self._sent_then, self._remaining = 0, 0, 0  # newest answer: its number, sent by then, remaining
+        self._ask_at = math.inf  # when one request may be sent although nothing is left
         self._paused_until = -math.inf
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -187,17 +187,17 @@ class Limiter:
         max_wait: float | None = None,
         emit: Callable[[Event], None] = lambda event: None,
     ) -> Permit:
-        """Return a context that is entered when a request may be sent.
+        """Return a context manager that is entered when a request may be sent.
 
         Args:
-            priority: Who goes first; among equals, who came first.
-            max_wait: Seconds beyond which the wait is refused at once, on entering, with `RateLimitWaitError`.
-            emit: What is told of a long wait.
+            priority: Priority of the request; among equals, the earlier request goes first.
+            max_wait: Seconds to wait at most; entering refuses a longer wait at once with `RateLimitWaitError`.
+            emit: Called with the event of a long wait.
         """
         return Permit(self, priority, max_wait, emit)
 
     def status(self) -> RateLimitStatus:
-        """Return how the hourly limit stands."""
+        """Return the status of the hourly limit."""
         now = asyncio.get_running_loop().time()
         used = self._hour.limit - self._hour.free(now)
         waiting = sum(not waiter.done() for _, _, waiter, _ in self.waiters)
@@ -225,16 +225,16 @@ class Limiter:
         taken = self._others + (self._reserve if priority is Priority.POLL else 0)
         if self._hour.free(now) > taken:
             return now
-        # Nothing is left by this count. Others' requests end unseen, so one request asks when the service says.
+        # Nothing is left by this count. Others' requests end unseen, so one request asks at the service's reset time.
         may_ask = self._others and self._hour.free(now) > 0 and not self._hour.in_flight
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
     async def aclose(self) -> None:
-        """Refuse what waits; the counts stay."""
+        """Refuse the waiting requests, and keep the counts."""
         self._refuse(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
-        """Take both tokens for one request, and return its number."""
+        """Take a token of both windows for one request, and return the request's number."""
         self.sent += 1
         self._burst.in_flight += 1
         self._hour.in_flight += 1
@@ -258,7 +258,7 @@ class Limiter:
                 return await waiter
         except BaseException as error:
             granted = waiter.done() and not waiter.cancelled() and not waiter.exception()
-            if granted:  # and cancelled at once: the turn goes to the next one
+            if granted:  # and cancelled at once: the turn goes to the next request
                 permit.departed, permit.number = False, waiter.result()
                 self.release(permit)
             if isinstance(error, TimeoutError):
@@ -268,7 +268,7 @@ class Limiter:
             raise
 
     def release(self, permit: Permit) -> None:
-        """Account for the end of a request, and for what its answer says of the limits."""
+        """Account for the end of a request, and for what its answer says about the limits."""
         now = asyncio.get_running_loop().time()
         if permit.retry_after is not None:
             self._paused_until = max(self._paused_until, now + permit.retry_after)
@@ -276,12 +276,12 @@ class Limiter:
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
         if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
-            # It was in flight when the newest answer came, which already counted it: it is not of others.
+            # This request was in flight when the newest answer came, which already counted it: it is not of others.
             self._others = max(0, self._others - 1)
-        elif permit.rate is not None:  # the service counted it later, in whatever order requests arrive
+        elif permit.rate is not None:  # the service counted this request later, in whatever order requests arrive
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
             if not self.shared:
-                # Which of the requests in flight it counts is not known yet: all but this one are taken for others'.
+                # It is not known yet which requests in flight the answer counts: all but this are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
@@ -293,7 +293,7 @@ class Limiter:
             self._grant()
 
     def _grant(self, at: float = 0.0) -> None:
-        # A timer may fire a resolution of the clock early; it must not find its own time still to come.
+        # A timer may fire early by the clock's resolution; it must not take its own time for the future.
         now = max(at, asyncio.get_running_loop().time())
         while self.waiters:
             priority, _, waiter, permit = self.waiters[0]

@@ -1,8 +1,8 @@
-"""The limiter of processes that share a state: both windows are a table there, on the store's clock.
+"""The limiter of processes that share a state, which keeps both windows in a table, on the store's clock.
 
-Each process keeps its own order of requests, its pauses, and its own count, which is never more than that of all. What
-the local rules admit is then asked of the store, one request after the other. If the store does not answer, launches
-are refused, and other requests go on in a quarter of the hour.
+Each process keeps its own order of requests, its pauses, and its own count, which is never more than that of all. For
+requests that the local rules admit, it then asks the store, one after the other. If the store does not answer, launches
+are refused, and other requests go on with a quarter of the hourly limit.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cmsapi.limits.limiter import Forecast, Limiter, Permit, Priority
 from cmsapi.observe.log import logger
 from cmsapi.state.store import SharedStore, Taken
 
-_ALONE = 0.25  # part of the hour that a process uses while the store does not answer
+_ALONE = 0.25  # part of the hourly limit that a process uses while the store does not answer
 
 
 class SharedLimiter(Limiter):
-    """Both limits of one key in several processes; a request may be under way for some seconds."""
+    """Both limits of one key in several processes; ``seconds`` is how long a request may be under way."""
 
     shared: ClassVar[bool] = True
 
@@ -34,7 +34,7 @@ class SharedLimiter(Limiter):
         self._seconds = seconds
         self._asking: asyncio.Task[None] | None = None
         self._reports: set[asyncio.Task[None]] = set()
-        self._names: dict[int, str] = {}  # of requests that the store knows, by their numbers here
+        self._names: dict[int, str] = {}  # names of requests in the store, by their numbers in this process
         self._used = 0  # requests of all processes in the last hour, when the store was last asked
         self._open_jobs: Mapping[str, int] = {}
         self._refused = (Priority.CALL, -math.inf)  # the latest priority that had to wait, and until when
@@ -43,7 +43,7 @@ class SharedLimiter(Limiter):
         self._silent = False  # whether the store did not answer when it was last asked
 
     def forecast(self) -> Forecast:
-        """Return what the hour holds for all processes; what comes back is taken to come as it does here."""
+        """Return a forecast for all processes, as if all their requests came back at the rate of this process."""
         own, now = super().forecast(), asyncio.get_running_loop().time()
         if now > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
@@ -70,7 +70,7 @@ class SharedLimiter(Limiter):
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Ask how things stand, for a process that has sent nothing for a while."""
+        """Ask the store for the used requests, in a process that has sent nothing for a while."""
         try:
             self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
         except StateError as error:
@@ -85,7 +85,7 @@ class SharedLimiter(Limiter):
         try:
             answered = await self._store.answered(name, departed=permit.departed, pause=permit.retry_after or 0.0)
         except StateError as error:
-            logger.warning("the state does not know of an answer, and counts it for longer: %s", error)
+            logger.warning("the state was not told of an answer, and counts its request for longer: %s", error)
             return
         if permit.rate is not None and permit.number == self._newest:
             self._others = max(0, self._hour.limit - permit.rate.remaining - answered)
@@ -107,12 +107,12 @@ class SharedLimiter(Limiter):
                 if look > now:
                     self._ask_again(first, now, look)
                     return
-        except Exception as error:  # those who wait must not be left without an end
+        except Exception as error:  # waiters must not wait forever
             self._refuse(error)
             raise
 
     async def _ask_store(self, first: Permit, now: float) -> float:
-        """Ask the store for one request; return when to ask again, or the present if a request was granted."""
+        """Ask the store for one request; return when to ask again, or ``now`` if a request was granted."""
         if first.priority >= self._refused[0] and now < self._refused[1]:
             return self._refused[1]
         reserve = self._reserve if first.priority is Priority.POLL else 0
@@ -130,7 +130,7 @@ class SharedLimiter(Limiter):
             self._refused = (first.priority, min(now + taken.wait, again))
             return self._refused[1]
         number = self._grant_first()
-        if number is None:  # everybody has gone meanwhile
+        if number is None:  # all waiters have gone meanwhile
             await self._store.answered(name, departed=False, pause=0.0)
         else:
             self._names[number] = name
@@ -139,7 +139,7 @@ class SharedLimiter(Limiter):
     def _without_store(self, error: StateError, now: float) -> float:
         if not self._silent:
             self._silent = True
-            logger.warning("requests go on in a quarter of the hour, launches are refused: %s", error)
+            logger.warning("requests go on with a quarter of the hourly limit, launches are refused: %s", error)
         self._refuse(StateError(f"{error}; nothing was launched, and no credit was spent"), Priority.LAUNCH)
         used = self._hour.limit - self._hour.free(now)
         if used >= _ALONE * self._hour.limit:

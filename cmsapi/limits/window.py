@@ -2,8 +2,8 @@
 
 A bucket whose tokens drip back at a steady rate lets almost twice its size into one window. Here a token is out from
 before the first byte of a request may leave until one window after its answer. The service counts a request somewhere
-between these two moments, so two requests that it counts within one window have both tokens out at once: never more
-than the limit.
+between these two moments, so all requests that it counts within one window have their tokens out at one moment: never
+more than the limit.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Window:
         return len(self._returns)
 
     def answered(self, now: float) -> None:
-        """Account for an answer, or for giving up on one: the token is back a window later."""
+        """Account for the end of a request, with or without an answer: its token is back one window later."""
         self.in_flight -= 1
         self._returns.append(now + self.seconds)
 
     def returning(self, now: float, ahead: float) -> int:
-        """Return how many tokens are back within some seconds, besides those that are free."""
+        """Return how many tokens come back within ``ahead`` seconds, besides those that are free."""
         return bisect.bisect_right(self._returns, now + ahead)
 
     def free_at(self, count: int, now: float) -> float:
-        """Return the earliest time at which a number of tokens can be free; infinity while answers decide that."""
+        """Return the earliest time at which a number of tokens can be free; infinity if that depends on answers."""
         missing = count - self.free(now)
         if missing <= 0:
             return now

@@ -1,4 +1,4 @@
-"""What the service returns: one class for each resource, and small ones for what is inside them."""
+"""Models of what the service returns: a class for each resource, and small classes for the objects inside."""
 
 # fmt: off
 # ruff: noqa: I001  (lists of names are packed, which the sorter of imports would undo)

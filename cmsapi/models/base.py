@@ -1,4 +1,4 @@
-"""The base class of the models, and the short forms of resources inside other ones."""
+"""The base class of the models, and the short forms of resources inside other resources."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Model:
     """Base class of everything the service returns, a frozen attrs class.
 
     Attributes:
-        extra: Keys of the JSON object that the class has no field for, under their names on the wire.
+        extra: Values of the JSON object for which the class has no field, by their names on the wire.
         response: The answer that brought this object, with ``status``, ``headers`` and ``request_id``. None for an
-            object inside another one and for one that was made by hand.
+            object inside another object, and for an object that you create.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)

@@ -29,9 +29,9 @@ class ContentSummary(Model):
     Attributes:
         type: ``DRAFT``, ``PUBLISHED`` or ``ORIGINAL``.
         content_score: How well the text follows the recommendations of its keyword, 0 to 100; None before it is known.
-        updated_at: When anything of it changed last.
-        content_updated_at: When its body changed last.
-        folder: The folder that it is in; None if it is in none.
+        updated_at: When anything in the content last changed.
+        content_updated_at: When its body last changed.
+        folder: Folder of the content; None if it is in no folder.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Generation(Model):
     """A generation of an article.
 
     Attributes:
-        status: ``queued`` after the launch, ``review`` when the article waits for a decision; others are not listed.
+        status: ``queued`` after the launch, ``review`` when the article waits for a decision; no others are listed.
         type: Kind of generation; only inside a content.
     """
 
@@ -66,12 +66,12 @@ class Generation(Model):
 
 @frozen(kw_only=True, slots=False)
 class Content(ContentSummary):
-    """An article with its text. It has the attributes of `ContentSummary`, too.
+    """An article with its text. It also has the attributes of `ContentSummary`.
 
     Attributes:
         html: Body as the editor has it, with comments and marks of fact-checks. Publish ``html_sanitized`` instead.
         html_sanitized: Body to publish, without the editor's marks.
-        version: Number that an update must repeat, so that it overwrites no change that it has not seen.
+        version: Number that an update must repeat, so that it cannot overwrite a newer change.
     """
 
     html: str | None = field(default=None, repr=reprlib.repr)
@@ -86,7 +86,7 @@ class Content(ContentSummary):
 
 @frozen(kw_only=True, slots=False)
 class GenerationSettings(Model):
-    """Settings of a generation (specification 4.4). What is None is left to the service."""
+    """Settings of a generation (specification 4.4). A setting that is None is left to the service."""
 
     brand_voice_id: str | None = None
     custom_instructions: str | None = field(default=None, repr=reprlib.repr)

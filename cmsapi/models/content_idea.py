@@ -29,7 +29,7 @@ class ContentIdeaSearch(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentIdea(Model):
-    """An idea for a content. The specification shows none of its fields; what else comes is in ``extra``."""
+    """An idea for a content. The specification shows none of its fields; other keys are in ``extra``."""
 
     id: str | None = None
     keyword: str | None = None

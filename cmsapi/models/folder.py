@@ -26,10 +26,10 @@ class Folder(Model):
 
 
 class FolderTree:
-    """The folders of a workspace by their place, made from the flat list of the service.
+    """The tree of a workspace's folders, made from the flat list of the service.
 
-    Each folder of the list is in the tree once. A folder whose parent is not in the list is a root, and so is one of
-    each circle of parents. Folders side by side keep the order of the list.
+    Each folder of the list is in the tree once. A folder whose parent is not in the list is a root, and so is one
+    folder of each cycle of parents. Siblings keep the order of the list.
 
     Attributes:
         roots: Folders at the top.
@@ -47,19 +47,19 @@ class FolderTree:
         self._children = {id_: tuple(below.get(id_, ())) for id_ in self._folders}
 
     def _place(self, id_: str) -> None:
-        """Give a folder and those above it their parents."""
+        """Set the parents of a folder and of the folders above it."""
         passed = set()
         while id_ not in self._parents:
             passed.add(id_)
             parent = self._folders[id_].parent_folder_id
             if parent is None or parent not in self._folders or parent in passed:
-                self._parents[id_] = None  # the top, or the place where a circle is cut
+                self._parents[id_] = None  # the top, or the place where a cycle is cut
                 return
             self._parents[id_] = parent
             id_ = parent
 
     def children(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders directly below a folder, which is given as such or by its identifier.
+        """Return the folders directly below a folder, given as a `Folder` or by its identifier.
 
         Raises:
             KeyError: The folder is not in the tree.
@@ -67,7 +67,7 @@ class FolderTree:
         return self._children[_id(folder)]
 
     def path(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders from a root down to a folder, which is included.
+        """Return the folders from a root down to and including a folder.
 
         Raises:
             KeyError: The folder is not in the tree.
@@ -78,7 +78,7 @@ class FolderTree:
         return tuple(reversed(upwards))
 
     def walk(self) -> Iterator[tuple[int, Folder]]:
-        """Yield ``(depth, folder)`` for each folder, those below it right after it; a root has depth 0."""
+        """Yield ``(depth, folder)`` for each folder, followed by the folders below it; a root has depth 0."""
         pending = [(0, folder) for folder in reversed(self.roots)]
         while pending:
             depth, folder = pending.pop()

@@ -1,4 +1,4 @@
-"""Pages of the tracked website, their keywords, prompts of these, and reports (specification 2.8, 4.5, 4.8)."""
+"""Pages of the tracked website, their keywords, the keywords' prompts, and reports (specification 2.8, 4.5, 4.8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Keyword(Model):
 
     Attributes:
         analysis_status: ``queued``, ``pending``, ``success`` or ``failed``; None before the first analysis.
-        search_volume: Searches a month.
+        search_volume: Searches per month.
     """
 
     id: str

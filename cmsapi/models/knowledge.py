@@ -1,4 +1,4 @@
-"""What generations of articles draw on: brand voices and knowledge documents (specification 2.5b, 2.8)."""
+"""Sources for generations of articles: brand voices and knowledge documents (specification 2.5b, 2.8)."""
 
 from __future__ import annotations
 

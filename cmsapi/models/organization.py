@@ -53,7 +53,7 @@ class Member(Model):
     """A member of an organization or of a workspace.
 
     Attributes:
-        role: ``Admin`` or ``Member`` in an organization (specification 2.8); others in a workspace, such as ``owner``.
+        role: ``Admin`` or ``Member`` in an organization (specification 2.8); other roles in workspaces, e.g. ``owner``.
     """
 
     id: str | None = None
@@ -81,7 +81,7 @@ class Workspace(Model):
 
 
 class CreditType(StrEnum):
-    """Types of credits (specification 2.7). A word that is not listed is taken as it comes: services add words."""
+    """Types of credits (specification 2.7). A type that is not listed is accepted, too: services add types."""
 
     ANALYSIS = "analysis"
     AI_WRITING = "ai_writing"

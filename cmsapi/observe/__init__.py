@@ -1,1 +1,1 @@
-"""What a client does, as events for hooks and as lines of a log."""
+"""Observation of a client: events for hooks, and the log."""

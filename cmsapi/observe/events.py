@@ -1,7 +1,7 @@
 """Events, and the hooks that get them.
 
-A hook is a function of one event. It runs in the middle of what it observes, so it must return quickly. An exception
-of a hook is logged and changes nothing; only exceptions that are meant to end a program (`BaseException`) pass.
+A hook is a function that takes one event. It is called during the observed work, so it must return quickly. Its
+exceptions are logged and change nothing; only those meant to end a program (`BaseException`) are passed on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Event:
 
 @frozen
 class RequestFinished(Event):
-    """An attempt got an answer, or none.
+    """An attempt has ended, with or without an answer.
 
     Attributes:
         operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
@@ -35,7 +35,7 @@ class RequestFinished(Event):
         path: Path without the query.
         attempt: Number of the attempt, from 1.
         seconds: Seconds from sending to the answer.
-        waited: Seconds for which the limits held the request back before.
+        waited: Seconds for which the limits delayed the request before.
         status: HTTP status; None without an answer.
         request_id: Identifier to give to support, if the service sent one.
         error: Name of the error's class if there was no answer.
@@ -65,7 +65,7 @@ class RetryScheduled(Event):
         operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
         attempt: Number of the attempt that failed, from 1.
         seconds: Seconds until the next attempt.
-        reason: What failed.
+        reason: How the attempt failed.
     """
 
     level = logging.INFO
@@ -86,7 +86,7 @@ class RateLimitPaused(Event):
 
     Attributes:
         seconds: Seconds until the next request may leave.
-        reason: Why.
+        reason: Why requests wait.
     """
 
     level = logging.WARNING
@@ -107,7 +107,7 @@ class JobObserved(Event):
         target: Identifier of what the job works on.
         phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
         age: Seconds since the job was launched, or since it was first watched.
-        reason: Why it is unclear.
+        reason: Why the phase is ``unclear``.
     """
 
     kind: str
@@ -132,7 +132,7 @@ class Emitter:
         self._hooks = tuple(hooks)
 
     def wants(self, kind: type[Event]) -> bool:
-        """Return True if an event of a kind would be seen by anything."""
+        """Return True if a hook or the log would receive events of a kind."""
         return bool(self._hooks) or logger.isEnabledFor(kind.level)
 
     def __call__(self, event: Event) -> None:

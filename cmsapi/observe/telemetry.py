@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: ``Client(hooks=[TelemetryHook()])``. Needs ``pip install 'cmsapi[otel]'``.
+"""OpenTelemetry spans: ``Client(hooks=[TelemetryHook()])``. Needs ``pip install 'cmsapi[otel]'``.
 
 ============================  =======================================================================================
 What happens                  What is recorded
@@ -6,14 +6,14 @@ What happens                  What is recorded
 an attempt ends               a client span ``POST /v1/keywords/{keywordId}/analyze``, as long as the attempt took
 a job succeeds, fails, or     a span ``analysis``, as long as the job took, since its launch or since it was first
 its article waits             watched
-a retry is scheduled, or      an event ``retry`` or ``rate limit`` of the span that is current there
+a retry is scheduled, or      an event ``retry`` or ``rate limit`` on the current span
 requests wait for the hour
 ============================  =======================================================================================
 
 Spans are created after the work has ended, so that none stays open. The parent of a request is the current span of
 the caller, unless that span has ended. Jobs have no parent, because all callers that wait for a job share it.
 
-Attributes follow OpenTelemetry's stable conventions where these name them, and begin with ``cmsapi.`` otherwise. They
+Attributes follow OpenTelemetry's stable conventions where these define them, and begin with ``cmsapi.`` otherwise. They
 contain the identifiers of jobs' targets, but no keys, addresses, queries or texts.
 """
 
@@ -37,7 +37,7 @@ class TelemetryHook:
     """A hook that records spans.
 
     Args:
-        tracer: Makes the spans; None for that of the global provider.
+        tracer: Tracer that creates the spans; None for the tracer of the global provider.
         base_url: Address of the service, for ``server.address`` and ``server.port``, which events do not have.
     """
 

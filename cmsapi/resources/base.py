@@ -1,4 +1,4 @@
-"""What all resources share."""
+"""Code that all resources share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def texts(**values: object) -> dict[str, str]:
     """Return the texts that are not None, by their names on the wire.
 
     Raises:
-        ArgumentError: One is no text.
+        ArgumentError: A value is not text.
     """
     return {camel(name): check_text(name, value, minimum=0) for name, value in values.items() if value is not None}

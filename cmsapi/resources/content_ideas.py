@@ -16,7 +16,7 @@ class ContentIdeaSearches(Resource):
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and one content-ideas-searches credit (specification 4.6).
 
-        Two searches for one keyword are two searches. The first search of a program reads the balance, too.
+        A second search for the same keyword costs another credit. The first search of a program also reads the balance.
 
         Args:
             workspace_id: The workspace.

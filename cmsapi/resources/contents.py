@@ -1,6 +1,6 @@
 """Contents: drafts and articles (specification 2.4, 4.3).
 
-Updates are locked optimistically: each content has a ``version``, an update repeats it, and a stale one is refused with
+Updates use optimistic locking: an update repeats the ``version`` of the content, and a stale version is refused with
 409 (specification 9, rule 4). `update` does just that. `edit` follows specification 7, retry rule 3: it reads the
 content, applies the change, sends it, and starts again on a conflict. Since a lost answer may hide an accepted update,
 a content that shows the change counts as changed.
@@ -26,9 +26,9 @@ from cmsapi.wire.converter import camel, to_dict
 from cmsapi.wire.paging import Paginator
 
 LONGEST_TITLE = 255
-"""Characters of a title, at most (specification 8)."""
+"""Maximum number of characters in a title (specification 8)."""
 BEST_SCORE = 100
-"""Content score, at most (specification 8)."""
+"""Maximum content score (specification 8)."""
 
 Changes: TypeAlias = Mapping[str, Any]
 
@@ -147,11 +147,11 @@ class Contents(Resource):
     ) -> Content:
         """Change a content whose version is known; one request, no credit. `edit` reads the version by itself.
 
-        What is not given stays as it is. None clears a field: ``folder_id=None`` takes the content out of its folder.
+        A field left out stays as it is. None clears a field: ``folder_id=None`` takes the content out of its folder.
 
         Args:
             content_id: The content.
-            version: Its ``version``, as it was read together with what is changed.
+            version: Its ``version``, read together with the fields to change.
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
@@ -181,7 +181,7 @@ class Contents(Resource):
     async def edit(
         self, content_id: str, change: Callable[[Content], Changes | Awaitable[Changes]], *, attempts: int = 5
     ) -> Content:
-        """Change a content as it is now, and again whenever another change comes in between; no credit.
+        """Change the current version of a content, and try again after each conflicting change; no credit.
 
         Costs two requests, and two more for each conflict (specification 7, retry rule 3)::
 
@@ -189,9 +189,9 @@ class Contents(Resource):
 
         Args:
             content_id: The content.
-            change: Function or coroutine function that takes the content and returns a mapping of what to change, by
-                the names of `update`. After a conflict it gets the newer content. An empty mapping sends nothing.
-            attempts: Number of updates, at most.
+            change: Function or coroutine function that takes the content and returns a mapping of fields to change,
+                with the names of `update`. After a conflict it gets the newer content. An empty mapping sends nothing.
+            attempts: Maximum number of updates to send.
 
         Returns:
             The content with the change.
@@ -238,14 +238,14 @@ class Contents(Resource):
             url: Where it was published.
 
         Raises:
-            OutcomeUnknownError: It may be marked; read it before repeating the call.
+            OutcomeUnknownError: The content may be marked; read it before repeating the call.
         """
         return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
         """Delete a content with its text for good; one request, no credit (specification 4.3).
 
-        A lost answer is repeated: a content that is gone by then counts as deleted.
+        After a lost answer the request is repeated; a content that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.
@@ -258,12 +258,12 @@ class Contents(Resource):
         """Launch the generation of an article; two requests and AI-writing credits (specification 4.4).
 
         While a generation of the content with the same settings runs or waits for its decision, its job is returned,
-        and nothing is paid.
+        and nothing is charged.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
             settings: Brand voice, instructions and sources.
-            on_review: What decides on the article: ``"confirm"``, ``"cancel"``, or a function, which may be async, that
+            on_review: Decision on the article: ``"confirm"``, ``"cancel"``, or a function, which may be async, that
                 takes the `GenerationReview` and returns one of these, or None to leave it in review.
 
         Returns:

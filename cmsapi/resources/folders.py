@@ -19,15 +19,15 @@ class Folders(Resource):
         return list(await self._pipeline.call("list_folders", Page[Folder], workspace_id))
 
     async def tree(self, workspace_id: str) -> FolderTree:
-        """Return all folders of a workspace by their place; one request, no credit (specification 2.3)."""
+        """Return all folders of a workspace as a tree; one request, no credit (specification 2.3)."""
         return FolderTree(await self.list(workspace_id))
 
     async def create(self, workspace_id: str, name: str, parent_folder_id: str | None = None) -> Folder:
-        """Create a folder; one request, no credit. The specification does not show it.
+        """Create a folder; one request, no credit. The specification does not show this call.
 
         Args:
             workspace_id: The workspace.
-            name: Name, not empty.
+            name: Name, at least one character.
             parent_folder_id: The folder above it; None for the top.
 
         Raises:
@@ -39,8 +39,8 @@ class Folders(Resource):
     async def delete(self, folder_id: str) -> None:
         """Delete a folder for good; one request, no credit (specification 4.2).
 
-        Its contents are kept without a folder: which contents were in it is lost. A lost answer is repeated: a folder
-        that is gone by then counts as deleted.
+        Its contents are kept, without a folder; nothing shows afterwards which contents were in it. After a lost answer
+        the request is repeated; a folder that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.

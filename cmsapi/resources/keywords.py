@@ -1,4 +1,4 @@
-"""Pages of the tracked website, their keywords, and prompts of these (specification 2.8, 4.3, 4.5, 4.8)."""
+"""Pages of the tracked website, their keywords, and the keywords' prompts (specification 2.8, 4.3, 4.5, 4.8)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Pages(Resource):
     async def delete(self, page_id: str) -> None:
         """Delete a page and **all its contents** for good; one request, no credit (specification 4.3).
 
-        A lost answer is repeated: a page that is gone by then counts as deleted.
+        After a lost answer the request is repeated; a page that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.
@@ -98,7 +98,7 @@ class Keywords(Resource):
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
 
-        While an analysis of the keyword runs, its job is returned, and nothing is paid.
+        While an analysis of the keyword runs, its job is returned, and nothing is charged.
 
         Args:
             keyword_id: The keyword.
@@ -173,10 +173,10 @@ class Prompts(Resource):
         return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
 
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
-        """Launch the analysis of a prompt; one request and, as is assumed, one analysis credit.
+        """Launch the analysis of a prompt; one request and, presumably, one analysis credit.
 
-        While an analysis of the prompt runs, its job is returned, and nothing is paid. The specification does not show
-        this call.
+        While an analysis of the prompt runs, its job is returned, and nothing is charged. The specification does not
+        show this call.
 
         Args:
             prompt_id: The prompt.
@@ -200,7 +200,7 @@ class Prompts(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> PromptReport:
-        """Score a content, or a text, against what answer engines say to a prompt; one request, no credit.
+        """Score a content, or a text, against the answers of AI answer engines to a prompt; one request, no credit.
 
         Args:
             prompt_id: A prompt; without an analysis it has no report.

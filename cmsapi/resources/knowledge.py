@@ -1,4 +1,4 @@
-"""What generations of articles draw on: brand voices and knowledge documents (specification 2.5b, 4.6b, 4.8)."""
+"""Sources for generations of articles: brand voices and knowledge documents (specification 2.5b, 4.6b, 4.8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.wire.paging import Paginator
 
 
 class BrandVoices(Resource):
-    """Read brand voices. The specification does not show how."""
+    """Read brand voices. The specification does not show these calls."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[BrandVoice]:
         """List the brand voices of a workspace; one request per page, no credit.
@@ -55,12 +55,12 @@ class KnowledgeDocuments(Resource):
 
         Args:
             workspace_id: The workspace.
-            name: Its name, at least one character.
-            text: Its text; or
+            name: Name of the document, at least one character.
+            text: Text of the document; or
             url: an address to read it from.
 
         Returns:
-            The job of its processing; ``job.id`` is the document's, and ``await job`` gives the document.
+            The job that processes it; ``job.id`` is the document's id, and ``await job`` returns the document.
 
         Raises:
             ArgumentError: Neither or both of ``text`` and ``url`` are given.

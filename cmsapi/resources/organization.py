@@ -12,7 +12,7 @@ from cmsapi.wire.paging import Page, Paginator
 
 
 class Users(Resource):
-    """List the members of the organization. The key's own user is `Client.me`."""
+    """List the members of the organization. `Client.me` returns the key's own user."""
 
     def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
         """List the members with their role; one request per page, no credit (specification 4.8).
@@ -22,7 +22,7 @@ class Users(Resource):
             limit: Members per page, 1 to 100.
 
         Raises:
-            ForbiddenError: The key's user is no admin.
+            ForbiddenError: The key's user is not an admin.
         """
         return self._pipeline.list("list_users", Member, page=page, limit=limit)
 
@@ -48,7 +48,7 @@ class Workspaces(Resource):
         return await self._pipeline.call("get_workspace", Workspace, workspace_id)
 
     def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
-        """List the members of a workspace; one request per page, no credit. The specification does not show it.
+        """List the members of a workspace; one request per page, no credit. The specification does not show this.
 
         Args:
             workspace_id: The workspace.
@@ -63,7 +63,7 @@ class Workspaces(Resource):
 
 
 class CreditUsages(Resource):
-    """List what credits were spent for."""
+    """List the usages of credits."""
 
     def list(
         self,
@@ -76,7 +76,7 @@ class CreditUsages(Resource):
         """List the organization's entries of one type of credits; one request per page, no credit (specification 4.7).
 
         Args:
-            type: Type of credits; the service takes one a request.
+            type: Type of credits; the service takes one type per request.
             text: Only entries with this text.
             page: Number of the first page to read, from 1.
             limit: Entries per page, 1 to 100.

@@ -12,7 +12,7 @@ from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
-# Tables of what identifiers in paths and bodies name.
+# Tables of the records that identifiers in paths and bodies name.
 TABLES: Mapping[str, str] = {
     "workspaceId": "workspaces",
     "folderId": "folders",
@@ -45,7 +45,7 @@ class Call:
         """The record that the path names.
 
         Raises:
-            Refusal: 404: there is none, or none that the user may see (specification 5.7).
+            Refusal: 404: it does not exist, or the user may not see it (specification 5.7).
         """
         [(parameter, identifier)] = self.path.items()
         record = self.store.tables[TABLES[parameter]].get(identifier)
@@ -62,7 +62,7 @@ class Call:
         """Return an identifier in the body; None if it is missing or null.
 
         Raises:
-            Refusal: 422, naming the field: it is not of the workspace that the path belongs to.
+            Refusal: 422 with the name of the field: the workspace of the path has no such record.
         """
         identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
-# Imported with the sandbox, not later: it reads its schemas from files, which must not happen inside a loop.
+# Imported with the sandbox: jsonschema reads its schemas from files, which must not happen in an event loop.
 try:
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.exceptions import best_match
@@ -22,10 +22,10 @@ INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
-    """Return the query parameters of an operation with their defaults; others are ignored.
+    """Return the query parameters of an operation, with defaults for missing ones; ignore unknown parameters.
 
     Raises:
-        Refusal: 400: a required parameter is missing; `malformed`: a value does not fit.
+        Refusal: 400: a required parameter is missing; ``malformed`` (a status): a value is not valid.
     """
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
@@ -43,10 +43,10 @@ def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any
 
 
 def read_body(operation: Operation, media_type: str, body: bytes) -> Any:
-    """Return the parsed body of a request; an empty object if there is none, or the operation ignores it.
+    """Return the parsed body of a request; an empty dictionary if there is no body or the operation ignores it.
 
     Raises:
-        Refusal: 415, 400 or 422.
+        Refusal: 415: it is not JSON; 400: it is malformed or missing; 422: it does not fit the schema.
     """
     if not operation.reads_body:
         return {}
@@ -87,7 +87,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _field(error: ValidationError) -> str:
-    """Return the path of the field that fails, such as ``settings.brandVoiceId``."""
+    """Return the path of the invalid field, such as ``settings.brandVoiceId``."""
     names = [str(part) for part in error.absolute_path]
     found: Any = error.instance
     schema: Any = error.schema

@@ -18,7 +18,7 @@ class Clock:
 
     Args:
         epoch: Calendar time of the first request in seconds since 1970; None for the present.
-        skew: Seconds by which the service's calendar is ahead of that.
+        skew: Seconds by which the service's calendar is ahead of ``epoch``.
     """
 
     def __init__(self, epoch: float | None, skew: float) -> None:
@@ -35,14 +35,14 @@ class Clock:
             return self._last
         if self._zero is None:
             self._zero = now
-        elif now < self._last:  # another loop whose time starts at zero: the service's time goes on
+        elif now < self._last:  # another loop whose time starts at zero: the service's time continues
             self._shift += self._last - now
             now = self._last
         self._last = now
         return now
 
     def elapsed(self, at: float) -> float:
-        """Return the seconds from the first request to a time of `now`."""
+        """Return the seconds from the first request to ``at``, a time that `now` returned."""
         return 0.0 if self._zero is None else at - self._zero
 
     def stamp(self, at: float | None = None) -> str:

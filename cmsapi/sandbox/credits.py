@@ -1,7 +1,7 @@
 """How the sandbox charges credits: three balances, and a usage entry for each change (specification 1, 2.7, 3, 4.7).
 
-A launch that its balance cannot pay is a 409. When a job is charged, and whether a failed one is refunded, is
-`Choices.charged`.
+A launch without a credit for it gets a 409. `Choices.charged` decides when a job is charged, and whether a failed job
+is refunded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CREDIT_TYPES: Mapping[str, str] = {
     "aiWriting": "ai_writing",
     "contentIdeasSearches": "content_idea_search",
 }
-# The balance that pays one credit for a job of a kind; knowledge documents cost none.
+# The balance from which a job of each kind is charged one credit; knowledge documents cost nothing.
 PAID_FROM: Mapping[str, str] = {
     "analysis": "analysis",
     "prompt": "analysis",
@@ -29,7 +29,7 @@ PAID_FROM: Mapping[str, str] = {
 
 
 class Credits:
-    """The credits of the organization. Balances that are missing at the start have their defaults."""
+    """The credits of the organization. Balances that are not given start with their defaults."""
 
     def __init__(self, store: Store, balances: Mapping[str, int] | None) -> None:
         unknown = set(balances or ()) - set(DEFAULT_BALANCES)
@@ -40,7 +40,7 @@ class Credits:
         self._charged = store.choices.charged
 
     def check(self, kind: str) -> None:
-        """Check that a launch can be paid.
+        """Check that a launch can be paid for.
 
         Raises:
             Refusal: 409: no credit is left.
@@ -55,7 +55,7 @@ class Credits:
             self._charge(launch, 1, usage, at)
 
     def ended(self, launch: AcceptedLaunch, usage: Record, at: float, word: str | None) -> None:
-        """Charge or refund a job that has ended in a word."""
+        """Charge or refund a job that has ended with the status ``word``."""
         if self._charged == "completion" and word == "success":
             self._charge(launch, 1, usage, at)
         elif self._charged == "refunded" and word == "failed":

@@ -1,4 +1,4 @@
-"""Documents: what clients see of records, a function for each kind of record (specification 2)."""
+"""Documents: the parts of records that clients see, a function for each kind of record (specification 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _fields(*names: str) -> Show:
 
 
 def _related(store: Store, table: str, identifier: str | None, *names: str) -> Document | None:
-    """Return some fields of the record that another one refers to, or None if it refers to none."""
+    """Return some fields of a related record, or None without an identifier."""
     return None if identifier is None else _pick(store.tables[table][identifier], *names)
 
 
@@ -58,7 +58,7 @@ def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
 
 
 def workspace_member(store: Store, record: Record) -> Document:
-    """Return a user with the role in the workspace, whose words are not those of the organization."""
+    """Return a user with the role in the workspace, which is not the role in the organization."""
     return {**member(store, record), "role": record["workspaceRole"]}
 
 

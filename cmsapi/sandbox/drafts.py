@@ -1,4 +1,4 @@
-"""Drafts of contents: a new one, its version, and its body with markers, words and score (specification 2.4)."""
+"""Drafts of contents: creation, version, and the body with its markers, words and score (specification 2.4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from cmsapi.sandbox.store import Record, Store
 
-WORDS_OF_FULL_SCORE = 800  # words from which a content scores 100; nothing else is known of real scores
+WORDS_OF_FULL_SCORE = 800  # words from which a content scores 100; the real formula is unknown
 TAG = re.compile(r"<!--.*?-->|<(/?)(span|mark)\b([^>]*)>", re.DOTALL | re.IGNORECASE)
 MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-fact-check\b")}
 
@@ -23,7 +23,7 @@ def add(store: Store, **fields: Any) -> Record:
 
 
 def write(store: Store, content: Record, html: str, user: str) -> None:
-    """Replace the body of a content, with all that follows from the body."""
+    """Replace the body of a content, and update the fields that depend on it."""
     if html == content["html"]:
         return
     sanitized = sanitize(html)
@@ -39,7 +39,7 @@ def touch(store: Store, content: Record) -> None:
 
 
 def sanitize(html: str) -> str:
-    """Return a body without editor-only markers and comments, and with the text inside markers (specification 2.4)."""
+    """Return a body without comments and editor-only markers; keep the text inside markers (specification 2.4)."""
     opened: dict[str, list[bool]] = {name: [] for name in MARKERS}
 
     def replace(tag: re.Match[str]) -> str:

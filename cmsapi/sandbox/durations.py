@@ -54,7 +54,7 @@ class Mixture:
     parts: Sequence[tuple[float, Distribution]]
 
     def draw(self, rng: Random) -> float:
-        """Return a duration in seconds of one part, chosen by weight."""
+        """Return a duration in seconds, drawn from a part that is chosen by weight."""
         weights = [weight for weight, _ in self.parts]
         return rng.choices(self.parts, weights)[0][1].draw(rng)
 

@@ -18,30 +18,30 @@ GATEWAY_PAGE = b"<html><head><title>Error</title></head><body><h1>The page canno
 
 @define(eq=False)
 class Dropped(Exception):  # noqa: N818 - it is what the network does
-    """Raised instead of an answer."""
+    """Raised when there is no answer because a fault closed or refused the connection."""
 
     sent: bool  # False if the connection was refused, so that nothing of the request can have arrived
 
 
 @frozen(kw_only=True, eq=False)
 class Fault:
-    """One fault. The first that matches a request, and is not used up, is applied to it.
+    """A fault. Each request gets the first fault that matches it and is not used up.
 
     Args:
         match: Name of an operation such as ``get_keyword``, or a glob.
-        after: Matching requests that pass before the fault begins.
-        times: Requests that it hits; None for all.
-        share: Part of the matching requests that it hits, drawn from the seed.
+        after: Number of matching requests that pass before the fault begins.
+        times: Number of requests that the fault hits; None for all.
+        share: Probability that the fault hits a matching request, drawn from the seed.
         since: Seconds after the first request at which the fault begins.
         until: Seconds after the first request at which the fault ends.
         status: Status of the answer, in place of the service's own.
-        body: ``spec`` answers in the shape of specification 7; ``foreign`` with a page in HTML, as a gateway does.
+        body: Body of that answer: ``spec`` as in specification 7; ``foreign`` is an HTML page, as from a gateway.
         effect: True if the service carries out the request before it answers with `status`.
         retry_after: Seconds of the ``Retry-After`` header of that answer.
         refuse: True refuses the connection: nothing of the request arrives.
         drop: Close the connection ``before`` the service carries out the request, or ``after``.
         garbage: True cuts the body of the answer in half.
-        slow: Seconds by which the answer comes late.
+        slow: Seconds by which the answer is delayed.
     """
 
     match: str = "*"
@@ -75,7 +75,7 @@ class Fault:
         return Refusal(self.status, "A fault of the sandbox.", headers)
 
     def spoil(self, answer: Response | None) -> Response | None:
-        """Return what arrives of the service's answer; None if the connection is closed."""
+        """Return the service's answer as the client gets it; None if the connection is closed."""
         if self.refuse or self.drop:
             return None
         refusal = self.refusal
@@ -101,7 +101,7 @@ class Faults:
     _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed, and hit
 
     def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
-        """Return the fault of a request that arrives now, and count it; one that does nothing if none matches."""
+        """Return the fault for a request that arrives now, and count it; `NO_FAULT` if none matches."""
         for fault in self.rules:
             if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
                 continue
@@ -114,6 +114,6 @@ class Faults:
         return NO_FAULT
 
     def delay(self, rng: Random) -> float:
-        """Return the seconds of one way."""
+        """Return the latency of one way in seconds."""
         least, most = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
         return rng.uniform(least, most) / 2 if most else 0.0

@@ -1,4 +1,4 @@
-"""What a new sandbox contains: an organization with two workspaces, of which a member sees only the first."""
+"""The initial data of a sandbox: an organization with two workspaces, of which a member sees only the first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapp
         contents: Number of contents, each on a page of its own with an analyzed keyword.
 
     Returns:
-        Identifiers by table in order of creation, without what the second workspace contains. The first user is the
+        Identifiers by table in order of creation, without those inside the second workspace. The first user is the
         administrator, the second the member.
     """
     phrases = _phrases()
@@ -142,5 +142,5 @@ def _content(store: Store, keyword: Record, number: int) -> None:
         folderId=folders[number % len(folders)] if number % 2 else None,
     )
     content.update(createdAt=keyword["createdAt"], updatedAt=keyword["createdAt"])
-    parts = number % 4  # each fourth content has no body yet
+    parts = number % 4  # every fourth content has no body yet
     drafts.write(store, content, drafts.article(title, keyword["keyword"], fact_checks=True) * parts, users[0])

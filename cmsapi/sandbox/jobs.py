@@ -1,8 +1,8 @@
 """Asynchronous work of the service: analyses, searches, generations, documents (specification 3 and 4.4 to 4.6).
 
-A job is a record whose status word moves by itself: a first word at the launch, perhaps a second one, and a word at its
-end. The end is drawn at the launch and put into a heap; the service moves all jobs up to the present before it looks at
-a request. There are no tasks and no timers.
+A job is a record whose status word changes by itself: a first word at the launch, perhaps a second word, and a word at
+the end. The times of the changes are drawn at the launch and put into a heap; before the service looks at a request, it
+makes all changes that are due. There are no tasks and no timers.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
-QUEUED_PART = 0.1  # part of an analysis's duration before its word is pending
+QUEUED_PART = 0.1  # fraction of an analysis's duration before its status is pending
 
 
 @frozen
 class Kind:
-    """What jobs of a kind have in common."""
+    """Properties that all jobs of a kind share."""
 
-    field: str  # of the record, which shows the status
+    field: str  # of the record, with the status
     words: tuple[str, ...]  # at the launch, and after `QUEUED_PART` of the duration
     success: str  # the word after a success
-    duration: Distribution  # unless the sandbox is given another; the real ones are unknown
+    duration: Distribution  # default; the real durations are unknown
 
 
 KINDS: Mapping[str, Kind] = {
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """How a job ends: in a status word, None for null; after seconds, and with a number of ideas, which None draws."""
+    """End of a job: status word (None for null), seconds until then, and number of ideas (None draws these two)."""
 
     word: str | None = "success"
     duration: float | None = None
@@ -66,7 +66,7 @@ class Job:
 
 
 class Jobs:
-    """All jobs of a service, which may be given the durations of all kinds, or of each; a number is in seconds."""
+    """All jobs of a service. ``durations`` is one duration for all kinds or a mapping by kind; numbers are seconds."""
 
     def __init__(
         self,
@@ -91,12 +91,12 @@ class Jobs:
         self._rngs = {name: Random(f"{seed} {name}") for name in KINDS}  # noqa: S311 - made-up durations
         self._accepted: Counter[tuple[str, str]] = Counter()
         self._running: dict[str, Job] = {}
-        self._moves: list[tuple[float, int, Job, str | None]] = []  # to a word at a time, None for the end
+        self._moves: list[tuple[float, int, Job, str | None]] = []  # time, order, job, and new word or None for the end
         self._number = 0
         self.outcomes: dict[str, Outcome] = {}
 
     def check(self, kind: str, record: Record | None = None) -> None:
-        """Check that a job may be launched: no credit is missing, and none runs on the record.
+        """Check that a job may be launched: a credit is left, and no job runs on the record.
 
         Raises:
             Refusal: 409.
@@ -108,7 +108,7 @@ class Jobs:
     def launch(
         self, kind: str, record: Record, *, user: Record, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start a job that `check` has admitted, and charge it; the ledger names `target`, the usage `keyword`."""
+        """Start and charge a job that `check` has admitted; ``target`` is for the ledger, ``keyword`` for the usage."""
         now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
@@ -128,7 +128,7 @@ class Jobs:
             heapq.heappush(self._moves, (at, self._number, job, word))
 
     def advance(self, now: float) -> None:
-        """Move all jobs up to a time."""
+        """Make all changes of status that are due at a time."""
         while self._moves and self._moves[0][0] <= now:
             at, _, job, word = heapq.heappop(self._moves)
             if self._running.get(job.launch.job_id) is not job:
@@ -139,7 +139,7 @@ class Jobs:
                 job.record[KINDS[job.launch.kind].field] = word
 
     def finish(self, target: str | None) -> int:
-        """End the running jobs of a target, or all, now; return their number."""
+        """End the running jobs of a target, or all running jobs, now; return their number."""
         now = self._store.clock.now()
         self.advance(now)
         jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]

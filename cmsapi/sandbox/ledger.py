@@ -36,7 +36,7 @@ class AcceptedLaunch:
         kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
         target: Identifier of the keyword, prompt or content; seed keyword of a search; name of a document.
         time: Acceptance on the loop's clock, in seconds.
-        job_id: Identifier of what the job changes: the target, the search, the generation or the document.
+        job_id: Identifier of the record that the job changes: the target, the search, the generation or the document.
         number: 1 for the first accepted launch of this kind and target, then 2, …
         credits: Credits that it has cost so far.
     """
@@ -62,7 +62,7 @@ class Ledger:
     launches: list[AcceptedLaunch] = field(factory=list)
 
     def count(self, operation: str = "*", status: int | None = None) -> int:
-        """Return the number of requests of an operation, or of those that match a glob, with any or one status."""
+        """Return the number of requests whose operation matches a name or glob, with ``status`` or any status."""
         return sum(
             fnmatchcase(request.operation, operation) and status in (None, request.status) for request in self.requests
         )

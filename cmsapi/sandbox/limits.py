@@ -25,8 +25,8 @@ class Limits:
     Args:
         per_second: Requests in any second.
         per_hour: Requests in any hour.
-        used: Requests of the last hour before the first request of a key.
-        colleague: Requests an hour that another program sends with the same key, at even intervals.
+        used: Requests that count as sent in the hour before the first request of a key.
+        colleague: Requests per hour that another program sends with the same key, at even intervals.
         used_age: Age of the used requests in seconds; None spreads them evenly over the hour.
     """
 

@@ -31,17 +31,17 @@ class Operation:
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
     reads_body: bool  # looks at the body and its media type
-    body: dict[str, Any] | None  # None ignores what the body says
+    body: dict[str, Any] | None  # None if the content of the body is ignored
     body_required: bool
 
 
 @frozen
 class Match:
-    """What a path and a method select."""
+    """The result of matching a path and a method."""
 
     operation: Operation | None
     path: Mapping[str, str] = field(factory=dict)  # parameters
-    allowed: tuple[str, ...] = ()  # methods of the path, if the method is another
+    allowed: tuple[str, ...] = ()  # methods of the path, if it has no such method
     public: bool = False  # the path needs no key and is not limited
 
 
@@ -50,7 +50,7 @@ class Routes:
 
     def __init__(self, description: bytes) -> None:
         self.description = description
-        self._tree: dict[str | None, Any] = {}  # by segment; "{}" takes any, None leads to the methods
+        self._tree: dict[str | None, Any] = {}  # by segment; "{}" matches any segment, None leads to the methods
         document = json.loads(description)
         for path, methods in document["paths"].items():
             node = self._tree
@@ -101,7 +101,7 @@ def _operation(path: str, described: Mapping[str, Any], document: Mapping[str, A
 
 
 def _resolved(node: Any, document: Mapping[str, Any]) -> Any:
-    """Return a part of a document with all references replaced by what they name."""
+    """Return a part of a document with all references replaced by their targets."""
     if isinstance(node, list):
         return [_resolved(each, document) for each in node]
     if not isinstance(node, dict):

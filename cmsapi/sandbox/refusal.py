@@ -24,7 +24,7 @@ CODES: Mapping[int, str] = {
 
 @define(eq=False)
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the sandbox
-    """Raised by a handler or a check to answer with an error.
+    """Raised when a handler or a check answers with an error.
 
     Args:
         status: HTTP status.

@@ -1,4 +1,4 @@
-"""The public face of the sandbox: a whole Content Marketing Service in this process."""
+"""The public class of the sandbox: a whole Content Marketing Service in this process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Transport:
         try:
             if not self._service.faults.latency:
                 return await self._service.handle(request)
-            # What has left the client arrives, even if the client stops waiting.
+            # A request that has left the client arrives, even if the client stops waiting.
             task = asyncio.create_task(self._service.handle(request))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -64,7 +64,7 @@ class Sandbox:
     intervals are on the clock of the running event loop, so that virtual time works.
 
     Args:
-        seed: Seed of everything that is drawn.
+        seed: Seed of all random values.
         keywords: Number of keywords that were never analyzed, or their texts.
         contents: Number of contents, each on a page whose keyword has been analyzed, so that a generation can start.
         limits: Rate limits of each key.
@@ -72,7 +72,7 @@ class Sandbox:
             ``prompt``, ``search``, ``generation``, ``knowledge_document``).
         faults: Faults and latency between client and service.
         credits: Balances at the start (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
-        choices: Behaviour where the specification shows nothing.
+        choices: Behaviour where the specification says nothing.
         clock_skew: Seconds by which the service's calendar is ahead of the real one.
         epoch: Calendar time of the first request in seconds since 1970; None for the present.
 
@@ -80,8 +80,8 @@ class Sandbox:
         transport: Transport for ``Client(transport=)``.
         base_url: Address for ``Client(base_url=)``; the real one inside `serve`.
         api_key: Key of an administrator.
-        member_key: Key of a member, who sees one workspace less and may not do what only an Admin may.
-        workspace_id: Workspace of all following identifiers.
+        member_key: Key of a member, who does not see the private workspace and may not do what needs an Admin.
+        workspace_id: Workspace of all pages, keywords and other records listed here.
         private_workspace_id: Workspace that only the administrator sees.
         user_ids: Users of the organization, the administrator first.
         page_ids: Pages, those of the contents first.
@@ -93,7 +93,7 @@ class Sandbox:
         content_status_ids: Workflow statuses.
         brand_voice_ids: Brand voices.
         knowledge_document_ids: Processed knowledge documents.
-        ledger: Requests and accepted launches until now.
+        ledger: Requests and accepted launches so far.
         faults: Faults and latency, which may be changed at any time.
     """
 
@@ -146,7 +146,7 @@ class Sandbox:
 
     @property
     def credits(self) -> dict[str, int]:
-        """The balances of the present, which may be changed in place."""
+        """The current balances, which may be changed in place."""
         self._jobs.advance(self._clock.now())
         return self._jobs.credits.balances
 
@@ -157,12 +157,12 @@ class Sandbox:
     def set_outcome(
         self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
     ) -> None:
-        """Choose how jobs of a target end, the running one too, until another choice is made.
+        """Choose how jobs of a target end, including a running job, until another choice is made.
 
         Args:
             target: Identifier of a keyword, prompt or content, seed keyword of a search or name of a document, existing
                 or not; or the identifier of a search, generation or document.
-            outcome: ``success``, ``failed``, or any other word that the service shall show; None shows null.
+            outcome: ``success``, ``failed``, or any other word that the service should show; None for null.
             duration: Seconds that later jobs take, in place of a drawn duration.
             ideas: Number of ideas that a search finds.
         """
@@ -172,7 +172,7 @@ class Sandbox:
         """End running jobs now.
 
         Args:
-            target: What `set_outcome` takes; None for all.
+            target: Target as in `set_outcome`; None for all jobs.
 
         Returns:
             Number of jobs that ended.
@@ -187,7 +187,7 @@ class Sandbox:
             port: Port; 0 takes a free one.
             host: Address to listen on.
         """
-        from cmsapi.sandbox.server import listen  # aiohttp takes long to import
+        from cmsapi.sandbox.server import listen  # aiohttp is slow to import
 
         async with listen(self._service, host, port) as base_url:
             self.base_url = base_url

@@ -133,7 +133,7 @@ class Service:
             status, document = result
         if status == 204:
             return Response(status, {**self._headers(), **headers})
-        # ASCII, so that a lone surrogate in a text comes back as the escape that it came as
+        # ASCII, so that a lone surrogate in a text returns as the escape sequence that was sent
         return Response(status, {**self._headers(), **JSON, **headers}, json.dumps(document).encode())
 
     def _headers(self) -> dict[str, str]:

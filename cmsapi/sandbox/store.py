@@ -1,7 +1,7 @@
 """Records of the service: dictionaries in tables by identifier, in the order of their creation.
 
-A record has the fields of its document under the names of the wire, identifiers of what it belongs to
-(``workspaceId``), and what only the service knows. `documents` shows what clients may see of it.
+A record has the fields of its document under their JSON names, identifiers of its parents (such as ``workspaceId``),
+and fields that only the service knows. `documents` shows the parts that clients may see.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """What the service does where the specification shows nothing; the first value of each is the default.
+    """Behaviour of the service where the specification says nothing; the first value of each is the default.
 
     Args:
         ideas_before_success: Ideas of an unfinished search are a 409, or an empty page.
         failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it.
         keyword_items: Keywords in lists have ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
-        charged: A credit is charged at launch; when the job succeeds; or at launch and given back when the job fails.
+        charged: A credit is charged at launch; when the job succeeds; or at launch and refunded when the job fails.
         malformed_query: Status for a query parameter of the wrong type or out of its range.
         deletion: Status of a deletion; 204 has no body.
     """
@@ -80,7 +80,7 @@ class Store:
         return f"{prefix}_01hx" + "".join(ALPHABET[bits >> shift & 31] for shift in range(0, IDENTIFIER_BITS, 5))
 
     def add(self, table: str, **fields: Any) -> Record:
-        """Insert a record with a new identifier, created now unless it says when, and return it."""
+        """Insert a record with a new identifier and return it; without ``createdAt`` it is created now."""
         record: Record = {"id": self.new_id(PREFIXES[table]), **fields}
         record.setdefault("createdAt", self.clock.stamp())
         self.tables[table][record["id"]] = record

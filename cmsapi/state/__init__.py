@@ -1,1 +1,1 @@
-"""What must outlive a process: launches, items of batches, requests of the limits, learned durations."""
+"""Stores of data that must outlive a process: launches, items of batches, counted requests, learned durations."""

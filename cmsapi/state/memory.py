@@ -1,4 +1,4 @@
-"""The state of one process. It ends with it."""
+"""The state of one process, which ends with the process."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from cmsapi.state.store import PATIENCE, host_of
 
 
 def postgres(url: str) -> Dialect:
-    """Return how a database is used.
+    """Return the dialect for a PostgreSQL database.
 
     Raises:
-        ConfigError: The address is wrong, or psycopg is not installed.
+        ConfigError: The address is invalid, or psycopg is not installed.
     """
     try:
         import psycopg
@@ -24,8 +24,8 @@ def postgres(url: str) -> Dialect:
         host = conninfo_to_dict(url).get("host", "")
     except psycopg.Error:
         host = "@"
-    if "@" in str(host):  # of a password that is not percent-encoded; the driver would show it
-        raise ConfigError("state is no address of PostgreSQL: expected postgresql://user:password@host:port/database")
+    if "@" in str(host):  # from a password that is not percent-encoded; the driver would show it
+        raise ConfigError("state is not a PostgreSQL address: expected postgresql://user:password@host:port/database")
 
     def connect() -> Any:
         options = f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s"

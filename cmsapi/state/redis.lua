@@ -4,7 +4,7 @@
 --   launch:<id>     a launch                          items:<batch>  launch by item
 --   status:<word>   launches of a status, by time     places:<id>    batch and item of each item of a launch
 --   open            open launch by kind and target    batches        names of batches
---   jobs            number of open jobs by kind       requests       requests by when they come back
+--   jobs            number of open jobs by kind       requests       requests by when they stop counting
 --   durations       what was learned, by kind         pause          when the next request may leave
 
 local operations = {}
@@ -15,7 +15,7 @@ local function key(...)
   return table.concat({KEYS[1], ...}, ':')
 end
 
--- Lua shows 14 digits of a number by itself, and returns its integer part to the caller.
+-- By default Lua prints 14 digits of a number, and Redis returns only the integer part of a number to the caller.
 local function text(number)
   return string.format('%.17g', number)
 end
@@ -87,7 +87,7 @@ local function add_item(batch, item, id)
   redis.call('SADD', key('batches'), batch)
 end
 
--- Fields and values from an argument on; a field without a value has a minus before its name.
+-- Write the fields and values from an argument on; a minus before a name deletes the field.
 local function write(id, first)
   for index = first, #ARGV, 2 do
     if string.sub(ARGV[index], 1, 1) == '-' then
@@ -98,7 +98,7 @@ local function write(id, first)
   end
 end
 
--- Time, and name and fields of each launch by what it is asked for.
+-- Return the time, and for each launch its key in `ids`, its id and its fields.
 local function read(ids)
   local answer = {text(time())}
   for name, id in pairs(ids) do
@@ -201,7 +201,7 @@ function operations.drop_items(batch)
   end
 end
 
--- Batch and status of each item.
+-- Return the batch and the status of each item.
 function operations.batches()
   local answer = {}
   for _, batch in ipairs(redis.call('SMEMBERS', key('batches'))) do
@@ -216,7 +216,7 @@ function operations.take(id, per_second, per_hour, seconds, second, hour)
   local requests, now = key('requests'), time()
   per_second, per_hour = tonumber(per_second), tonumber(per_hour)
   redis.call('ZREMRANGEBYSCORE', requests, '-inf', text(now))
-  -- Of a clock that was ahead: as if they had been taken now.
+  -- Requests taken while the clock was ahead count as taken now.
   local latest = now + seconds + hour
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', requests, '(' .. text(latest), '+inf')) do
     redis.call('ZADD', requests, text(latest), each)
@@ -236,7 +236,7 @@ function operations.take(id, per_second, per_hour, seconds, second, hour)
     wait_for(used - per_hour, 0, math.huge)
   end
   if redis.call('ZCOUNT', requests, '(' .. text(now + hour - second), '+inf') >= per_second then
-    -- Those that are under way are answered long before their time is over.
+    -- Requests under way are answered long before their time is over.
     wait_for(used - per_second, hour - second, tonumber(second))
   end
   if wait == 0 then
@@ -258,5 +258,5 @@ function operations.answered(id, departed, pause, hour)
   return redis.call('ZCOUNT', requests, '(' .. text(now), text(now + hour))
 end
 
--- Lists of any length are read from ARGV: a function takes some thousand arguments at most.
+-- Lists of any length are read from ARGV: a function takes at most a few thousand arguments.
 return operations[ARGV[1]](ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])

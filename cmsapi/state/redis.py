@@ -35,7 +35,7 @@ class RedisStore:
         try:
             parse_url(url)
         except ValueError:
-            raise ConfigError("state is no address of Redis: expected redis://user:password@host:port/0") from None
+            raise ConfigError("state is not a Redis address: expected redis://user:password@host:port/0") from None
         self.scope: str = ""
         self._url = url
         self._key = key
@@ -45,7 +45,7 @@ class RedisStore:
         self._script: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._looked = False  # whether the settings of the server were looked at
+        self._looked = False  # True once the settings of the server were checked
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
         place = ("1", *item) if item else ("0", "", "")
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless there is a live one: a command is never sent twice, so the loss must show before."""
+        """Open a connection unless there is a live one, which is checked now because a command is never sent twice."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -161,7 +161,7 @@ class RedisStore:
         if self._client is not None:
             try:
                 await self._client.ping()
-            except self._errors:  # it was closed at the other end
+            except self._errors:  # the server has closed it
                 await self.aclose()
             else:
                 return
@@ -185,13 +185,13 @@ class RedisStore:
             about |= await self._client.config_get("save")
         if about.get("cluster_enabled"):
             problem = f"the state {self._name} is a Redis cluster, and a Redis cluster is not supported"
-            raise StateError(f"{problem}: use a server that is none, PostgreSQL or SQLite")
+            raise StateError(f"{problem}: use a single Redis server, PostgreSQL or SQLite")
         if self._looked:
             return
         self._looked = True
-        lost = "launches and the count of requests may be lost, and jobs paid twice"
+        lost = "launches and the count of requests may be lost, and jobs paid for twice"
         policy = about.get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             logger.warning("the state %s deletes entries when its memory is full (%s): %s", self._name, policy, lost)
         if not about.get("aof_enabled", 1) and not about.get("save", "unknown"):
-            logger.warning("the state %s writes nothing to a disk: %s when it restarts", self._name, lost)
+            logger.warning("the state %s writes nothing to disk: %s when it restarts", self._name, lost)

@@ -1,7 +1,7 @@
 """A state in an SQL database: the same statements for SQLite and PostgreSQL.
 
 Each method is one transaction, in a worker thread, on a connection that belongs to this store. A transaction holds a
-lock of its scope from its beginning, so that what it reads cannot change before it writes.
+lock of its scope from its beginning, so that the rows it reads cannot change before it writes.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _PAUSE = "pause"
 
 @frozen
 class Dialect:
-    """What differs between databases."""
+    """Operations and syntax that differ between databases."""
 
     name: str  # address without a password, for errors
     connect: Callable[[], Any]
-    begin: Callable[[Any, str], None]  # a transaction that holds the lock of a scope
+    begin: Callable[[Any, str], None]  # begins a transaction that holds the lock of a scope
     now: Callable[[Any], float]  # by the clock that all processes share
     marker: str  # placeholder of a value
     errors: tuple[type[Exception], ...]
@@ -169,7 +169,7 @@ class SqlStore:
         def work(transaction: _Transaction) -> Taken:
             now, key = transaction.now, self._key
             transaction.run("DELETE FROM cmsapi_requests WHERE key = ? AND back <= ?", key, now)
-            # Of a clock that was ahead: as if it had been taken now.
+            # A request taken while the clock was ahead counts as taken now.
             latest = now + seconds + HOUR
             transaction.run("UPDATE cmsapi_requests SET back = ? WHERE key = ? AND back > ?", latest, key, latest)
             backs = transaction.run("SELECT id, back FROM cmsapi_requests WHERE key = ? ORDER BY back", key)
@@ -180,7 +180,7 @@ class SqlStore:
             if len(times) >= per_hour:
                 wait = max(wait, times[len(times) - per_hour] - now if per_hour else HOUR)
             if len(bursts) >= per_second:
-                # Those that are under way are answered long before their time is over.
+                # Requests under way are answered long before their time is over.
                 wait = max(wait, min(SECOND, bursts[len(bursts) - per_second] - now))
             if not wait:
                 transaction.run("INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)", key, request_id, latest)
@@ -255,7 +255,7 @@ class SqlStore:
             self._one_at_a_time = anyio.CapacityLimiter(1)
 
         def alone() -> T:
-            with self._connected:  # a cancelled call goes on in its thread
+            with self._connected:  # a cancelled call continues in its thread
                 return work()
 
         return await anyio.to_thread.run_sync(alone, limiter=self._one_at_a_time)
@@ -278,7 +278,7 @@ class SqlStore:
         if self._connection is not None:
             try:
                 self._dialect.begin(self._connection, lock)
-            except self._dialect.errors:  # it was closed at the other end
+            except self._dialect.errors:  # the server has closed it
                 self._close()
             else:
                 return self._connection

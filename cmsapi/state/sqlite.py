@@ -13,16 +13,16 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return how a file is used: it is made if it is not there, and only its owner may read it."""
+    """Return the dialect for a file, which is created, readable by its owner only, if it does not exist."""
 
     def connect() -> sqlite3.Connection:
-        Path(path).touch(0o600)  # opens no file that is there: closing it would end the locks of other connections
+        Path(path).touch(0o600)  # opens no existing file: closing it would release the locks of other connections
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else another process switches it at this moment
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # if busy, another process is switching it
                 connection.close()
                 raise
         return connection

@@ -1,8 +1,8 @@
-"""What a state keeps, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
+"""Rows of a state, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
 
 A row that is ``sending`` has a deadline, after which no request of its launch is under way any more. A process that
 dies leaves such a row behind; the next process that needs its target settles it. There are no leases: `Store.update`
-changes a row only from the status and attempt that the caller has read, so of several processes one succeeds.
+changes a row only if it still has the status and attempt that the caller read, so only one process succeeds.
 
 Times are seconds of the store's own clock, which all processes share, and are only ever compared with that clock.
 """
@@ -22,16 +22,16 @@ from attrs import field, frozen
 from cmsapi.errors import ConfigError, StateError
 
 SCHEMA = "1"
-"""Version of what a state contains. New columns may be null; everything else needs a new version."""
+"""Version of the contents of a state. A new column that may be null needs no new version; all other changes do."""
 
 PATIENCE = 30  # seconds that a connection, a statement or a lock may take
 
 
 class JobStatus(StrEnum):
-    """Where a launch and its job are.
+    """Status of a launch and of its job.
 
-    ``sending`` until the service has accepted the launch, ``unknown`` if it may or may not have; the others are
-    what the service shows of the job.
+    A launch is ``sending`` until the service has accepted it, and ``unknown`` if the service may or may not have
+    accepted it; the other statuses are those that the service shows for the job.
     """
 
     SENDING = "sending"
@@ -43,7 +43,7 @@ class JobStatus(StrEnum):
 
 
 OPEN = frozenset({JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW})
-"""Statuses of launches that are not over; there is at most one of them for a kind and target."""
+"""Statuses of launches that are not over; a kind and target has at most one such launch."""
 ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})  # statuses of launches whose jobs have ended
 
 
@@ -52,17 +52,17 @@ class Row:
     """One launch."""
 
     kind: str
-    target: str  # what it is for, or a name of its own if launches of its kind are never joined
+    target: str  # identifier of the job's target; made unique if launches of its kind are never joined
     name: str  # what was launched, for people
     status: JobStatus = JobStatus.SENDING
     attempt: int = 1
-    settings: str | None = None  # their digest
+    settings: str | None = None  # digest of the settings
     token: str | None = None
-    result: bytes | None = field(default=None, repr=False)  # its wire document, compressed
+    result: bytes | None = field(default=None, repr=False)  # the result as JSON, compressed
     error: str | None = None  # why it failed, or where to look
     decision: str | None = None  # on an article: ``confirm`` or ``cancel``, written before it is sent
-    age: float = 0.0  # seconds since it was inserted, when it was read
-    remaining: float = 0.0  # seconds until its deadline, when it was read
+    age: float = 0.0  # seconds from its insertion to this reading
+    remaining: float = 0.0  # seconds from this reading to its deadline
     id: str = field(factory=partial(secrets.token_hex, 8))
 
     @property
@@ -73,9 +73,9 @@ class Row:
 
 @frozen
 class Taken:
-    """What came of asking for permission to send a request."""
+    """Result of `SharedStore.take`."""
 
-    wait: float  # seconds after which to ask again; 0 if it may go
+    wait: float  # seconds after which to ask again; 0 if the request may be sent
     used: int  # requests of all processes in the last hour, with those under way
     open_jobs: Mapping[str, int]  # of all processes by kind, without articles in review
 
@@ -84,27 +84,27 @@ class Store(Protocol):
     """A state, for the launches of one organization. Methods raise `StateError` when the store does not answer."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch, and the item of a batch that it belongs to, or return the launch in its way.
+        """Insert a launch, and the batch item that it belongs to; if a launch is in its way, only return that launch.
 
-        That is the one of the item, or an open one for the target.
+        The launch in its way is that of the item, or an open launch for the target.
 
         Args:
             row: The launch.
-            deadline: Seconds until no request of it is under way any more.
+            deadline: Seconds after which no request of the launch is under way any more.
             item: Batch and item.
         """
         ...
 
     async def get(self, launch_id: str) -> Row | None:
-        """Return a launch."""
+        """Return a launch; None if there is none."""
         ...
 
     async def find(self, kind: str, target: str) -> Row | None:
-        """Return the open launch for a target."""
+        """Return the open launch for a target; None if there is none."""
         ...
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
-        """Return all launches with some statuses, the oldest first."""
+        """Return all launches with one of the statuses, oldest first."""
         ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Add an item of a batch for a launch that is there already."""
+        """Add a batch item for an existing launch."""
         ...
 
     async def items(self, batch: str) -> dict[str, Row]:
@@ -128,7 +128,7 @@ class Store(Protocol):
         ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and those of their launches that are over and that no other item needs."""
+        """Delete items of a batch, and their launches that are over and needed by no other item."""
         ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
@@ -145,43 +145,43 @@ class SharedStore(Store, Protocol):
     """A state that several processes share, and with it the limits of their key.
 
     Attributes:
-        scope: Digest of address and organization, for the launches; set before the first of them.
+        scope: Digest of address and organization, to which launches belong; set before the first launch.
     """
 
     scope: str
 
     async def durations(self) -> dict[str, str]:
-        """Return what was learned of durations, as JSON by kind."""
+        """Return the learned durations, as JSON by kind."""
         ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
-        """Keep what was learned of durations."""
+        """Save the learned durations of a kind, as JSON."""
         ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Take one request of both limits, for as long as it may be under way and an hour more, or say when to ask.
+        """Take one request from both limits, for the time it may be under way plus an hour, or say when to ask again.
 
-        ``per_hour`` leaves out what this request has to leave to others; 0 only looks. It needs no ``scope``.
+        ``per_hour`` excludes requests reserved for others; with 0, only the counts are read. It needs no ``scope``.
         """
         ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
-        """Account for the end of a request, and return the number of answered ones of the last hour.
+        """Record the end of a request, and return the number of requests answered in the last hour.
 
-        For some seconds nothing may be sent, if ``pause`` is above 0; a longer pause stays.
+        For ``pause`` seconds nothing may be sent; a longer pause that is already set stays.
         """
         ...
 
 
 def check_schema(name: str, written: str | bytes) -> None:
-    """Refuse a state that a newer cmsapi has written, by the address to show and its version."""
+    """Refuse a state that a newer cmsapi has written; the error shows ``name``."""
     if int(written) > int(SCHEMA):
         problem = f"the state {name} was written by a newer cmsapi (schema {int(written)}, known is {SCHEMA})"
         raise StateError(f"{problem}: upgrade cmsapi, or use another state")
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the state at an address, which its first method opens; ``key`` is a digest of address and key."""
+    """Return the state at an address; its first call opens it. ``key`` is a digest of address and API key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore
@@ -210,7 +210,7 @@ def host_of(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise ConfigError("state is no address: a host in brackets is no IPv6 address") from None
+        raise ConfigError("state is not an address: the host in brackets is not an IPv6 address") from None
     return f"{parts.scheme}://{parts.hostname or ''}"
 
 

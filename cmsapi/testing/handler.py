@@ -1,4 +1,4 @@
-"""A transport whose answers are yours, for what the sandbox does not do."""
+"""A transport with handwritten answers, for cases that the sandbox does not cover."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class HandlerTransport:
             await client.keywords.get("kwd_1")
         assert transport.requests[0].operation == "get_keyword"
 
-    Clients keep limits, repeat and poll as always: a test that waits belongs into virtual time (looptime), or gets a
-    client with ``retry=RetryPolicy(max_attempts=1)``. A job has to be seen at work (``pending``) before it succeeds.
+    Clients keep limits, retry and poll as always: run a test that waits in virtual time (looptime), or give its client
+    ``retry=RetryPolicy(max_attempts=1)``. A job must have been seen running (``pending``) before it succeeds.
 
     Args:
         handler: Function or coroutine function from a request to a `Response`, or to a document that is sent as JSON
-            with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network does; what else it
-            raises comes out of the call.
+            with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network does; the call
+            raises any other exception unchanged.
 
     Attributes:
-        requests: The requests in the order in which they came, repeats and polls included.
+        requests: The requests in order of arrival, retries and polls included.
     """
 
     def __init__(self, handler: Handler) -> None:

@@ -44,10 +44,10 @@ def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
     sandbox = cms_sandbox
     client = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state="memory:")
     yield client
-    loop = client._connection.loop  # noqa: SLF001  only here is the end outside of the loop
-    if loop is None or loop.is_closed():  # with a closed loop the client has ended
+    loop = client._connection.loop  # noqa: SLF001  only here a client is closed outside its loop
+    if loop is None or loop.is_closed():  # the client ended with its loop
         return
-    if loop.is_running():  # in another thread, as that of a web framework's test client of a module
+    if loop.is_running():  # in another thread, such as that of a web framework's test client
         asyncio.run_coroutine_threadsafe(client.aclose(), loop).result()
     else:
         loop.run_until_complete(client.aclose())

@@ -1,7 +1,7 @@
-"""What clients of one event loop with the same address and key have in common: limiter, connections and state.
+"""Limiter, connections and state that clients of one event loop with the same address and key share.
 
-People make a client for each web request. The limits are the key's, so such clients must share one count, also one
-after the other.
+A program may create a client for each web request. The limits belong to the key, so all these clients share one
+count, even if each is closed before the next is created.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Account:
         self.store: Store = store
         self.transport: Transport
         self._make_transport = make_transport
-        self.poller: Any = None  # what polls the jobs of the key, made by `cmsapi.jobs`
+        self.poller: Any = None  # polls the jobs of the key; made by `cmsapi.jobs`
         self._clients = 0
 
     def join(self) -> None:
@@ -36,7 +36,7 @@ class Account:
         self._clients, self.limiter.clients = self._clients + 1, self.limiter.clients + 1
 
     async def leave(self, *, close: bool) -> None:
-        """Count one client less; the last one closes connections that are cmsapi's. The count of requests stays."""
+        """Count one client less; the last closes state and (if ``close``) connections. The count of requests stays."""
         self._clients, self.limiter.clients = self._clients - 1, self.limiter.clients - 1
         if self._clients == 0 and close:
             await self.transport.aclose()
@@ -56,14 +56,14 @@ def join_account(
     seconds: float,
     make_transport: Callable[[], Transport],
 ) -> Account:
-    """Return the account of the running event loop for a key, a state and a way to connect, joined.
+    """Join and return the account of the running event loop for a key, a state and a way to connect.
 
-    Accounts of one key and state share both, however they connect. A request may be under way for some seconds.
+    Accounts of one key and state share limiter and store, however they connect. A request takes at most ``seconds``.
 
     Raises:
         ConfigError: Another client of the same key keeps other limits.
     """
-    for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # accounts hold theirs
+    for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # an account keeps its loop alive
         _ACCOUNTS.pop(ended, None)
     accounts = _ACCOUNTS.setdefault(asyncio.get_running_loop(), {})
     account = accounts.get((key, state, connect))

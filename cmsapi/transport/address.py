@@ -1,4 +1,4 @@
-"""Where requests go and what they carry: address, key and headers, checked before anything is sent."""
+"""Address, key and headers of requests, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_api_key(value: str | None) -> str:
     """Return the API key, from the argument or ``CMSAPI_API_KEY``.
 
     Raises:
-        ConfigError: The key is missing or cannot be one. The message never shows it.
+        ConfigError: The key is missing or malformed. The message never shows it.
     """
     key = os.environ.get("CMSAPI_API_KEY") if value is None else value
     if not key:
@@ -60,7 +60,7 @@ def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     """Return the headers that a program adds to each request.
 
     Raises:
-        ConfigError: A header is cmsapi's own or not text of one line.
+        ConfigError: A header is set by cmsapi itself, or is not text of one line.
     """
     checked: dict[str, str] = {}
     for name, value in (headers or {}).items():

@@ -1,7 +1,7 @@
-"""What an error answer means (specification 7).
+"""Exceptions for error answers (specification 7).
 
-Decisions go by ``error.code``, which is stable, where the body has the specification's form, and by the status
-otherwise. The message is for people.
+The stable ``error.code`` decides if the body has the specification's form, and the status otherwise. The message is
+for people only.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ADVICE = {
     401: "Check the key: it may be mistyped or revoked.",
     403: "The key has the permissions of the user who created it.",
     404: "It does not exist, or is not visible to this key.",
-    409: "Read the resource again, apply the change to what it is now, and repeat.",
-    429: "The key's limit of an hour or a second is used, here or by other programs.",
+    409: "Read the resource again, apply the change to it, and repeat the request.",
+    429: "The key's limit per hour or per second is used up, here or by other programs.",
 }
 
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
-    """Return the error that an answer with a status of 300 or more means."""
+    """Return the exception for an answer with a status of 300 or more."""
     key = request.headers["Authorization"].removeprefix("Bearer ")
     headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
     response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))
@@ -36,8 +36,8 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
     if message:
         text += f" says {message!r}"
     if response.status < 400:
-        text += ". The interface has no redirects, and none is followed: check base_url"
-    advice = "It may have been carried out all the same." if response.status >= 500 and request.method != "GET" else ""
+        text += ". The service has no redirects, and cmsapi follows none: check base_url"
+    advice = "It may have been carried out nevertheless." if response.status >= 500 and request.method != "GET" else ""
     for addition in (_ADVICE.get(response.status, advice), operation.caveat if operation else ""):
         text += f". {addition}".rstrip(".") if addition else ""
     if request_id := response.request_id:
@@ -57,12 +57,12 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds of ``Retry-After``; None if it is missing or no number of seconds."""
+    """Return the seconds of ``Retry-After``; None if it is missing or not a number of seconds."""
     try:
         value = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return min(value, HOUR) if value >= 0 else None  # more can only be a time of day
+    return min(value, HOUR) if value >= 0 else None  # a larger number can only be a time of day
 
 
 def _specified(response: Response) -> tuple[str | None, str]:

@@ -1,7 +1,7 @@
-"""The aiohttp transport: one request sent at most once, and failures classed by whether it may have arrived.
+"""The aiohttp transport: send a request at most once, and classify failures by whether it may have arrived.
 
-aiohttp is imported with this module, which is loaded with the first client that needs it, because aiohttp takes most
-of the import time.
+This module, and aiohttp with it, is imported only when the first client needs it, because aiohttp takes most of the
+import time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cmsapi.config import Connect
 from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.messages import Request, Response
 
-_MAX_HEADER = 65_536  # bytes of one header line that are read; aiohttp's 8,190 are fewer than some gateways send
+_MAX_HEADER = 65_536  # bytes of one header line; some gateways send more than aiohttp's default of 8,190
 
 _NOT_CONNECTED = aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError
 
@@ -28,7 +28,7 @@ class AiohttpTransport:
 
     Args:
         connect: Proxy, TLS and the caller's session.
-        connect_timeout: Seconds until a connection stands.
+        connect_timeout: Maximum seconds for making a connection.
     """
 
     def __init__(self, connect: Connect, connect_timeout: float) -> None:
@@ -50,19 +50,19 @@ class AiohttpTransport:
         """Send a request once.
 
         Raises:
-            NotSentError: No connection stood, so nothing was sent.
-            OutcomeUnknownError: The request may have arrived, and no whole answer came.
+            NotSentError: No connection could be made, so nothing was sent.
+            OutcomeUnknownError: The request may have arrived, but no complete answer came.
         """
         if self._closed or (self._session is not None and self._session.closed):
             raise ClientClosedError("the connections are closed; nothing was sent")
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=_LookingConnector(limit=0),  # the limiter bounds what is under way
+                connector=_LookingConnector(limit=0),  # the limiter bounds the requests under way
                 cookie_jar=aiohttp.DummyCookieJar(),
                 max_line_size=_MAX_HEADER,
                 max_field_size=_MAX_HEADER,
             )
-        # Without a body aiohttp would name a media type all the same, which servers that check it refuse with 415.
+        # Without a body, aiohttp would still send a media type, which servers that check it refuse with 415.
         failure: TransportError | ConfigError
         try:
             async with self._session.request(
@@ -75,12 +75,12 @@ class AiohttpTransport:
             ) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
                 return Response(answer.status, headers, await answer.read())
-        except ValueError as error:  # also of the address of a proxy, which may have a password
+        except ValueError as error:  # also for a proxy's address, which may contain a password
             why = "the proxy is no URL" if isinstance(error, aiohttp.InvalidURL) else str(error)
-            failure = ConfigError(f"aiohttp refuses the request, perhaps for ~/.netrc; nothing was sent: {why}")
+            failure = ConfigError(f"aiohttp refuses the request, perhaps because of ~/.netrc; nothing was sent: {why}")
         except (aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error, request.headers.get("Authorization", "Bearer ?").removeprefix("Bearer "))
-        # Raised outside the handler: the exceptions of aiohttp hold the request's headers, and with them the key.
+        # Raised outside the handler: the exceptions of aiohttp contain the request's headers, and thus the key.
         raise failure
 
     async def aclose(self) -> None:
@@ -90,11 +90,11 @@ class AiohttpTransport:
             await self._session.close()
 
     def _failure(self, error: Exception, key: str) -> TransportError:
-        # By type: aiohttp calls a garbage status line a status of 400.
+        # Classified by type, because aiohttp reports an unreadable status line as status 400.
         reason = (str(error) if isinstance(error, _DroppedError) else _reason(error)).replace(key, "sk_***")
         if isinstance(error, _NOT_CONNECTED):
             return NotSentError(f"no connection: {reason}; nothing was sent{self._proxy_hint()}")
-        return OutcomeUnknownError(f"no whole answer: {reason}; the service may have carried out the request")
+        return OutcomeUnknownError(f"no complete answer: {reason}; the service may have carried out the request")
 
     def _proxy_hint(self) -> str:
         if self._connect.proxy or self._connect.session is not None:
@@ -106,7 +106,7 @@ class AiohttpTransport:
 
 
 class _DroppedError(Exception):
-    """Raised in place of aiohttp's errors of dropped connections, for which it would send the request a second time."""
+    """Raised in place of aiohttp's errors for dropped connections, after which aiohttp would send the request again."""
 
 
 async def _send_once(
@@ -121,10 +121,10 @@ async def _send_once(
 
 
 class _LookingConnector(aiohttp.TCPConnector):
-    """Look at a pooled connection before it is used.
+    """A connector that checks a pooled connection before it is used.
 
-    A server that has hung up is noticed by the event loop only when it turns. After a long computation a request would
-    go into a dead connection, and its outcome would be unknown. A readable idle connection is a dead one.
+    The event loop notices a closed connection only when it runs. After a long computation, a request would be sent over
+    a dead connection, and its outcome would be unknown. An idle connection that is readable is dead.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @frozen
 class Pipeline:
-    """All that calls of one client have in common."""
+    """Settings and connections that all calls of one client share."""
 
     base_url: str
     headers: Mapping[str, str] = field(repr=False)  # of each request, with the key
@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out an operation and return its answer as a model; `NoneType` for one whose body is ignored."""
+        """Carry out an operation and return its answer as a model; with `NoneType` its body is ignored."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -98,8 +98,8 @@ class Pipeline:
         limit: int = MAX_LIMIT,
         priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
-        """Return a list of the service, from a page on; each of its pages costs one request."""
-        self.operations[name].fill(ids)  # refuses identifiers now, where they were passed
+        """Return a list of the service, starting at a page; each page costs one request."""
+        self.operations[name].fill(ids)  # refuses invalid identifiers at once, where they were passed
 
         def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
             filters = {**(params or {}), **numbers}
@@ -131,12 +131,12 @@ class Pipeline:
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
 
-        A request of the user's own has no operation; ``retry`` and ``limiter`` replace the client's.
+        A request of the user's own has no operation. ``retry`` replaces the client's; ``limited=False`` omits limits.
 
         Raises:
             APIError: The service refused it.
             TransportError: There was no answer.
-            DeadlineError: `Timeouts.deadline` was over first.
+            DeadlineError: `Timeouts.deadline` ended first.
             RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
         """
         retry = retry or self.retry
@@ -160,7 +160,7 @@ class Pipeline:
                     except RateLimitWaitError:
                         if failure is None:
                             raise
-                        raise failure from None  # what the last attempt met says more than that there is no other
+                        raise failure from None  # the last failure says more than the limit that stops the retries
                     except TransportError as error:
                         failure = error
                     again = is_temporary(failure, repeatable=repeatable)
@@ -188,11 +188,11 @@ class Pipeline:
     ) -> Response:
         """Send a request once, within the limits, and return the answer, whatever its status.
 
-        ``prepare`` is awaited between the permission and the sending.
+        ``prepare`` is awaited after the limits permit the request and before it is sent.
 
         Raises:
-            NotSentError: Nothing arrived.
-            OutcomeUnknownError: It may have arrived, and there was no answer in time.
+            NotSentError: Nothing reached the service.
+            OutcomeUnknownError: The request may have arrived, but no complete answer came in time.
         """
         response: Response | None = None
         lost: str | None = None
@@ -220,7 +220,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Return the body of an answer as a model with ``response`` set; None if there is nothing to read."""
+    """Return the body of an answer as a model with ``response`` set; None if ``shape`` is `NoneType`."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body or b"null", operation)  # a 204 has no body

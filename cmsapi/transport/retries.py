@@ -1,11 +1,11 @@
-"""The retry rule: which failures are repeated, and after which wait (specification 7).
+"""The retry rule: which requests are repeated after which failures, and after which wait (specification 7).
 
 * Nothing arrived (`NotSentError`): any request.
 * An error answer in the specification's form with 429, 500, 502 or 503: any request.
-* A lost answer, or one without that form, from something in between, which does not know whether the service has acted:
-  only what has the same effect when done twice. A 429 refuses for certain.
+* A lost answer, or an error answer without that form, sent by an intermediary while the service may have acted: only
+  requests that have the same effect when sent twice; after a 429, which is always a refusal, any request.
 
-Launches have a rule of their own, in `cmsapi.jobs.launch_failures`, and share the wait.
+Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from cmsapi.config import RetryPolicy
 from cmsapi.errors import BY_CODE, APIError, CMSError, NotSentError, OutcomeUnknownError
 
 _RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
-_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # a proxy's, and specified ones without the body
+_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # of a proxy, or of the service without the specified body
 
 
 def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
-    """Return True if a request may be repeated; ``repeatable`` if it has the same effect when done twice."""
+    """Return True if a request may be repeated; ``repeatable`` means that sending it twice has the same effect."""
     if isinstance(failure, APIError):
         if failure.code in BY_CODE:
             return failure.code in _RETRIED_CODES
@@ -29,7 +29,7 @@ def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
 
 
 def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | None:
-    """Return the seconds until the next attempt, at least ``Retry-After``; None if there is none."""
+    """Return the seconds until the next attempt, at least ``Retry-After``; None if the request is not repeated."""
     asked = (failure.retry_after or 0.0) if isinstance(failure, APIError) else 0.0
     too_long = policy.max_retry_after is not None and asked > policy.max_retry_after
     if attempt >= policy.max_attempts or too_long:

@@ -1,6 +1,6 @@
 """Check arguments before anything is sent, and write them as the service reads them.
 
-What does not fit is refused with an `ArgumentError` that names the parameter.
+Invalid arguments are refused with an `ArgumentError` that names the parameter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from cmsapi.errors import ArgumentError
 
 MAX_LIMIT = 100
-"""Items of a page, at most (specification 8)."""
+"""Maximum number of items per page (specification 8)."""
 
 
 class Unset(Enum):
@@ -29,7 +29,7 @@ UNSET: Final = Unset.UNSET
 
 
 def identifier(parameter: str, value: object) -> str:
-    """Return an identifier percent-encoded as one segment of a path; refuse what would change the path."""
+    """Return an identifier percent-encoded as one segment of a path; refuse a value that would change the path."""
     if not isinstance(value, str):
         hint = "; pass its id" if hasattr(value, "id") else ""
         raise ArgumentError(parameter, f"must be an identifier (str), got {type(value).__name__}{hint}")
@@ -51,7 +51,7 @@ def check_text(parameter: str, value: object, minimum: int = 1, maximum: float =
 
 
 def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
-    """Return a word of a list; refuse any other."""
+    """Return a word that is in a list; refuse any other."""
     listed = [str(word) for word in words]
     if value not in listed:
         raise ArgumentError(parameter, f"must be one of {', '.join(listed)}, got {value!r}")
@@ -67,7 +67,7 @@ def check_number(parameter: str, value: object, minimum: int, maximum: float = m
 
 
 def check_seconds(parameter: str, value: float | timedelta | None) -> float:
-    """Return a time limit in seconds; infinity for none."""
+    """Return a time limit in seconds; infinity for None."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
         raise ArgumentError(parameter, f"must be a number of seconds from 0 on, or a timedelta, got {value!r}")
@@ -75,13 +75,13 @@ def check_seconds(parameter: str, value: float | timedelta | None) -> float:
 
 
 def timestamp(value: datetime) -> str:
-    """Return a time as ISO 8601 in UTC (specification 1, convention 6); one without a zone is taken as UTC."""
+    """Return a time as ISO 8601 in UTC (specification 1, convention 6); a time without a zone is taken as UTC."""
     aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return aware.isoformat().replace("+00:00", "Z")
 
 
 def query(params: Mapping[str, Any] | None) -> str:
-    """Return query parameters that are not None, after a question mark; lists as ``name[]=a&name[]=b``."""
+    """Return a query string with a question mark, without parameters that are None; lists as ``name[]=a&name[]=b``."""
     pairs: list[tuple[str, str]] = []
     for name, value in (params or {}).items():
         if isinstance(value, list | tuple | set | frozenset):

@@ -1,7 +1,7 @@
 """JSON to models and back; the only module that uses cattrs.
 
-cattrs coerces by default (None becomes ``'None'``, 3.7 becomes 3). Here each primitive is taken only as its own JSON
-type, keys without a field go into ``extra``, and what cannot be read is a `DecodeError` with the path of the value.
+cattrs coerces by default (None becomes ``'None'``, 3.7 becomes 3). Here each primitive accepts only its own JSON
+type, keys without a field go into ``extra``, and a value that cannot be read raises `DecodeError` with its path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cmsapi.wire.arguments import timestamp
 
 _DECODER = json.JSONDecoder(parse_constant=int)  # int("NaN") raises: neither NaN nor Infinity is JSON
 _GUESSED = frozenset({BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage})
-"""Models of which the specification shows no fields. An optional value that does not fit goes into ``extra``."""
+"""Models whose fields the specification does not show. An optional value that does not fit goes into ``extra``."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -42,12 +42,12 @@ def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
 
 
 def to_dict(model: Any) -> Any:
-    """Return a model as a JSON object with the names of the wire, ``extra`` included; lists of models likewise."""
+    """Return a model as a JSON object with the names on the wire, including ``extra``; lists of models likewise."""
     return _converter().unstructure(model)
 
 
 def register(converter: Converter) -> None:
-    """Have a cattrs converter of your own read and write cmsapi's models; all else stays as it is."""
+    """Let your own cattrs converter read and write cmsapi's models; nothing else in the converter changes."""
     converter.register_structure_hook_func(
         lambda cls: cls is CreditType or _is_model(cls), lambda value, cls: _converter().structure(value, cls)
     )
@@ -83,7 +83,7 @@ def dump(body: Any) -> bytes:
 
 
 def camel(name: str) -> str:
-    """Return the wire's name of a field: ``parent_folder_id`` is ``parentFolderId``."""
+    """Return the name of a field on the wire: ``parent_folder_id`` becomes ``parentFolderId``."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -96,7 +96,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(int, partial(_expect, "a whole number"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(CreditType, lambda value, cls: cls(_expect("text", value, str)))
-    # Tools that freeze the clock replace datetime by a subclass, so types of time are matched by family.
+    # Tools that freeze the clock replace datetime with a subclass, so subclasses are matched, too.
     converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
     converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
     converter.register_structure_hook_factory(_is_tuple, _list_hook)
@@ -107,7 +107,7 @@ def _converter() -> Converter:
 
 
 def _expect(name: str, value: Any, *types: type) -> Any:
-    """Return a value as it is if it has one of these types itself; nothing is coerced."""
+    """Return a value unchanged if its own type is one of these; nothing is coerced."""
     if value.__class__ in types:
         return value
     names = {NoneType: "null", dict: "an object", list: "a list", str: "text", bool: "true or false"}
@@ -151,7 +151,7 @@ def _list_hook(cls: Any, converter: Converter) -> Hook:
 def _optional_hook(cls: Any, converter: Converter) -> Hook:
     (some,) = set(get_args(cls)) - {NoneType}
     hook = converter.get_structure_hook(some)
-    exact = some in (str, bool, int)  # most values: no further call, where cattrs would look at the type again
+    exact = some in (str, bool, int)  # a fast path for most values: cattrs would look at the type again
 
     def structure_optional(value: Any, _: Any) -> Any:
         return value if value is None or (exact and value.__class__ is some) else hook(value, some)
@@ -168,7 +168,7 @@ def _model_hook(cls: Any, converter: Converter) -> Hook:
     hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **_renamed(cls))
     known = frozenset(camel(name) for name in _renamed(cls))
     optional = {camel(field.name) for field in attrs.fields(cls) if field.default is None} if cls in _GUESSED else set()
-    may_misfit = optional - {"analysisStatus", "lastAnalyzedAt"}  # by which jobs are followed
+    may_misfit = optional - {"analysisStatus", "lastAnalyzedAt"}  # these two show how a job stands
 
     def structure_model(value: Any, _: Any) -> Any:
         fitting = known

@@ -1,4 +1,4 @@
-"""The table of operations: where each one is, who says so, and whether it may be repeated.
+"""The table of operations: the route of each, the source of the route, and whether it may be repeated.
 
 The specification leaves out some methods and paths. `Provenance` says for each row whether the specification states it,
 a public reference of the same interface shows it, or cmsapi assumes it. A row can be replaced::
@@ -18,7 +18,7 @@ from cmsapi.wire.arguments import identifier
 
 
 class Provenance(Enum):
-    """Who says where an operation is."""
+    """Source of an operation's route."""
 
     SPEC = "the specification"
     PUBLISHED = "a public reference of the interface"
@@ -34,7 +34,7 @@ class Operation:
     method: str
     path: str
     provenance: Provenance
-    repeatable: bool  # whether it reads, or does the same when done twice, so that a lost answer does no harm
+    repeatable: bool  # True if it only reads, or has the same effect when sent twice: a lost answer does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
 
     def __attrs_post_init__(self) -> None:
@@ -42,12 +42,12 @@ class Operation:
         object.__setattr__(self, "parameters", tuple(names))
 
     def fill(self, ids: tuple[object, ...]) -> str:
-        """Return the path with identifiers in the order of its parameters; refuse what cannot be one."""
+        """Return the path with identifiers in the order of its parameters; refuse invalid identifiers."""
         return re.sub(r"\{\w+\}", "{}", self.path).format(*map(identifier, self.parameters, ids))
 
     @property
     def caveat(self) -> str:
-        """What an error of this operation adds if its route is assumed."""
+        """Text that an error of this operation adds if its route is assumed; else empty."""
         if self.provenance is not Provenance.ASSUMED:
             return ""
         return (

@@ -1,6 +1,6 @@
-"""Lists: how a page is asked for, and what it brings (specification 1, conventions 3 to 5).
+"""Lists: the requests for pages, and the pages (specification 1, conventions 3 to 5).
 
-A list comes in pages with ``pagination``, whole as ``{data}``, or bare.
+A list comes in pages with ``pagination``, as a whole in ``{data}``, or as a bare JSON array.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Page(Model, Generic[T]):
 
     @property
     def total(self) -> int | None:
-        """Items of the whole list; None if the service does not say."""
+        """Number of items in the whole list; None if the service does not say."""
         return self.pagination.total if self.pagination is not None else len(self.data)
 
     def __iter__(self) -> Iterator[T]:
@@ -55,7 +55,7 @@ class Page(Model, Generic[T]):
 
 
 class _Pages(AsyncIterator[Page[T]]):
-    """The pages of a list, one after the other. A cancelled ``anext`` loses none: the next one asks again."""
+    """The pages of a list, one after the other. A cancelled ``anext`` loses no page: the next call gets it again."""
 
     def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int) -> None:
         self._fetch = fetch
@@ -65,7 +65,7 @@ class _Pages(AsyncIterator[Page[T]]):
         if self._next is None:
             raise StopAsyncIteration
         number, page = self._next, await self._fetch(self._next)
-        # An empty page ends a list whatever it says of more, or a mistaken service would never let it end.
+        # An empty page ends a list even if it announces more; otherwise a faulty service could make it endless.
         self._next = number + 1 if page.has_more and page.data else None
         return page
 
@@ -106,5 +106,5 @@ class Paginator(Generic[T]):
         return _Pages(self._fetch, self._page)
 
     async def to_pandas(self) -> DataFrame:
-        """Return all items as a table of pandas, as `cmsapi.to_pandas` does; one request per page."""
+        """Return all items as a pandas DataFrame, as `cmsapi.to_pandas` does; one request per page."""
         return to_pandas([item async for item in self])

@@ -1,4 +1,4 @@
-"""What each operation does: a row of one of two tables, or a function of its name in a file by resources."""
+"""The handler of each operation: a row of one of two tables, or a function of the same name in one of the modules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN: Mapping[str, Show] = {
     "get_knowledge_document": documents.knowledge_document,
     "get_content_idea_search": documents.search,
 }
-# Operations that list the records of a table that belong to the record of the path.
+# Operations that list records of a table: those that belong to the record of the path.
 LISTED: Mapping[str, tuple[str, Show]] = {
     "list_pages": ("pages", documents.page),
     "list_keywords": ("keywords", documents.listed_keyword),

@@ -43,7 +43,7 @@ def create_content(call: Call) -> Document:
 
 
 def update_content(call: Call) -> Document:
-    """Change the given fields if the version is the current one, and increase it (specification 9, rule 4)."""
+    """Change the given fields and increase the version, if the given version is current (specification 9, rule 4)."""
     content, body = call.record, call.body
     if body["version"] != content["version"]:
         raise Refusal(409, f"The version is {content['version']}; read the content again.")
@@ -55,7 +55,7 @@ def update_content(call: Call) -> Document:
 
 
 def publish_content(call: Call) -> Document:
-    """Mark a content as published, at the address of its page if the body gives one; nothing is sent to a CMS."""
+    """Mark a content as published; a ``url`` becomes the address of its page, and nothing is sent to a CMS."""
     content = call.record
     if "url" in call.body:
         call.store.tables["pages"][content["pageId"]]["url"] = call.body["url"]
@@ -70,7 +70,7 @@ def delete_content(call: Call) -> None:
 
 
 def _fields(call: Call) -> dict[str, Any]:
-    """Return the fields of a body that are stored as they are, checked."""
+    """Return the checked fields of a body that need no more work than to be stored."""
     body, references = call.body, ("assignedToId", "contentStatusId", "folderId")
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}

@@ -14,7 +14,7 @@ PREVIEW = 120  # characters of a text that a report shows
 
 
 def import_page(call: Call) -> Document:
-    """Import a page, which has no status before a crawl."""
+    """Import a page; it has no status code before a crawl."""
     workspace = call.record["id"]
     page = call.store.add("pages", workspaceId=workspace, url=call.body["url"], lastStatusCode=None)
     return documents.page(call.store, page)
@@ -62,7 +62,7 @@ def analyze_keyword(call: Call) -> Document:
 
 
 def score_keyword(call: Call) -> Document:
-    """Score a text against the recommendations of an analysis; without one there are none to score against."""
+    """Score a text against the recommendations of an analysis; refuse if there was no analysis."""
     if call.record["lastAnalyzedAt"] is None:
         raise Refusal(409, "The keyword has no completed analysis.")
     return _report(call)

@@ -69,7 +69,7 @@ def delete_folder(call: Call) -> None:
 
 
 def create_knowledge_document(call: Call) -> Document:
-    """Create a document, whose summary comes with the success of its processing."""
+    """Create a document; it gets a summary when its processing has succeeded."""
     workspace, name, url = call.record["id"], call.body["name"], call.body.get("url")
     text, kind = call.body.get("text") or f"Text of {url}", "url" if url else "text"
 

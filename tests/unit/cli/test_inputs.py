@@ -40,7 +40,7 @@ def test_each_item_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """An item that comes twice is launched once, which is said."""
     (tmp_path / "ids").write_text("b\nc\n")
     assert read_items(["a", "b", f"@{tmp_path / 'ids'}"]) == ["a", "b", "c"]
-    assert "repeated: 1" in capsys.readouterr().err
+    assert "repeated items left out: 1" in capsys.readouterr().err
 
 
 def test_other_encodings_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
