@@ -126,13 +126,13 @@ class Keywords(Resource):
 
         Args:
             keyword_id: A keyword that has been analyzed.
-            content_id: The content to score; or
-            title: the title and
-            html: the body to score.
-            meta_description: Description for search engines to score.
+            content_id: The content to score, instead of title and html.
+            title: Title of the text to score.
+            html: Body of the text to score.
+            meta_description: Description for search engines; it is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor title and html are given, or both are.
+            ArgumentError: Neither a content nor a text is given, or something of both is.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
@@ -204,13 +204,13 @@ class Prompts(Resource):
 
         Args:
             prompt_id: A prompt; without an analysis it has no report.
-            content_id: The content to score; or
-            title: the title and
-            html: the body to score.
-            meta_description: Description for search engines to score.
+            content_id: The content to score, instead of title and html.
+            title: Title of the text to score.
+            html: Body of the text to score.
+            meta_description: Description for search engines; it is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor title and html are given, or both are.
+            ArgumentError: Neither a content nor a text is given, or something of both is.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
@@ -220,7 +220,7 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     """Return the body of a request for a score.
 
     Raises:
-        ArgumentError: Neither a content nor title and html are given, or both are.
+        ArgumentError: Neither a content nor a text is given, or something of both is.
     """
     if content_id is None:
         check_text("title", title, minimum=0)

@@ -152,5 +152,5 @@ def _missing(method: str, route: Match) -> Refusal:
 
 
 def _target(url: str) -> str:
-    """Return path and query of an absolute address, or of a request line."""
+    """Return the path and query of a target, which is an absolute address or begins with a slash."""
     return url if url.startswith("/") else "/" + url.partition("://")[2].partition("/")[2]
