@@ -100,8 +100,8 @@ class Batch:
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
-        running = known.running + known.review
-        return Progress(known.total, running, known.succeeded, known.failed, known.unknown, 0, 0, None)
+        counts = (known.running + known.review, known.succeeded, known.failed, known.unknown)
+        return Progress(known.total, *counts, credits=0, requests=0, seconds_left=None)
 
     async def status(self) -> BatchStatus:
         """Return the status of the batch over all processes. Costs no request."""

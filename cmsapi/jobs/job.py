@@ -27,6 +27,8 @@ T = TypeVar("T")
 class Job(Generic[T]):
     """Asynchronous work of the service. ``await job`` returns its result."""
 
+    __slots__ = ("__weakref__", "_poller", "_tracked")
+
     def __init__(self, tracked: Tracked, poller: Poller) -> None:
         self._tracked = tracked
         self._poller = poller

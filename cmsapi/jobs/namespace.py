@@ -161,8 +161,7 @@ class Jobs:
 
     async def unknown(self) -> list[LaunchUnknownError]:
         """Return the launches that may or may not have been accepted, as errors that say where to look."""
-        rows = await (await self._store()).rows([JobStatus.UNKNOWN])
-        return [unknown(row) for row in rows]
+        return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
         """Return the jobs of the state that run or wait for a decision; launches of dead processes are settled first.

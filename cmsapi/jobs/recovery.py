@@ -131,8 +131,7 @@ class Recovery:
         context = LaunchContext(at, loop.time() - began, before=token.before)
         if not kind.shows(document, context):
             return None
-        own = document.id if kind.name is JobKind.GENERATION else None
-        token = evolve(token, own=own, at=at)
+        token = evolve(token, own=document.id if kind.name is JobKind.GENERATION else None, at=at)
         return await self.poller.adopt(row, kind, token, began, self.pipeline, on_review)
 
 

@@ -13,7 +13,7 @@ from cmsapi.jobs.kinds import JobKind
 from cmsapi.wire.arguments import timestamp
 
 
-@frozen
+@frozen(weakref_slot=False)
 class Token:
     """All that a process needs to wait for a job."""
 
