@@ -64,7 +64,7 @@ class Recovery:
         """Return the job of a launch, with its result if the state keeps it; raise if the launch is unknown."""
         if row.status is JobStatus.UNKNOWN:
             raise unknown(row)
-        token = Token.parse(row.token or "")
+        token = evolve(Token.parse(row.token or ""), launch=row.id)
         kind = self.kinds[token.kind]
         if row.status is not JobStatus.FAILED and row.result is None:
             job = self.poller.trace(kind, token, self.pipeline)
@@ -119,7 +119,7 @@ class Recovery:
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
         """Return the job of a launch if its document shows the launch; raise if the document cannot be read."""
-        token = Token.parse(row.token or "")
+        token = evolve(Token.parse(row.token or ""), launch=row.id)
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
         if not kind.exclusive:
             return None
