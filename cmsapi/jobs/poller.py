@@ -75,7 +75,6 @@ class Poller:
         self.remembered: deque[Tracked] = deque(maxlen=account.limiter.limits.per_hour)  # whose status was asked for
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
-        self._pause = 0.0  # seconds between polls after the newest poll failed; 0 if it succeeded
         self._failing_since = math.inf  # when the first poll failed after the last that succeeded
         self._quiet_until = -math.inf  # loop time before which no poll is sent; infinity while a lone poll is under way
         self._changed = True  # whether something happened since the newest plan
@@ -226,7 +225,8 @@ class Poller:
 
     def _poll_due(self, now: float) -> None:
         hour = self._forecast()
-        if now >= self._planned + LOOK if self._crowded else self._changed:
+        outdated = now >= self._planned + LOOK if self._crowded else self._changed
+        if outdated:
             held = Counter[str]()
             for kind, count in self.waiting.values():
                 held[kind or JobKind.SEARCH] += count
@@ -238,7 +238,7 @@ class Poller:
                 following = min(following, due)
             elif self.schedule.may_poll(job, now, hour.free):
                 self._start(job)
-                if self._pause:  # after a failed poll the next one goes alone
+                if self._failing_since < math.inf:  # after a failed poll the next one goes alone
                     self._quiet_until = math.inf
             else:
                 following = min(following, now + LOOK)
@@ -256,7 +256,7 @@ class Poller:
                     document = await self._ideas(job, document)
             except (NotFoundError, ConflictError) as error:  # reads lag behind writes
                 observation = Observation(Phase.UNCLEAR, f"the service does not show it ({error.status})")
-            self._pause, self._quiet_until, self._failing_since = 0.0, -math.inf, math.inf
+            self._quiet_until, self._failing_since = -math.inf, math.inf
             await self._observe(job, observation, document)
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
@@ -267,8 +267,8 @@ class Poller:
         finally:
             job.polled = asyncio.get_running_loop().time()
             self._polls.pop(job, None)
-            if self._quiet_until == math.inf:  # this was the poll that went alone, and it got an answer
-                self._quiet_until = job.polled + self._pause
+            if self._quiet_until == math.inf:  # this was the poll that went alone, and it ended otherwise
+                self._quiet_until = job.polled + _FIRST_PAUSE
             self.changed()
         return None
 
@@ -355,12 +355,12 @@ class Poller:
 
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()
-        if not now < self._quiet_until < math.inf:  # else it was under way when another one failed
-            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, 2 * self._pause))
-            self._quiet_until = now + self._pause
+        self._failing_since = min(self._failing_since, now)
+        # As long as polls have failed already, so that pauses double, however many polls fail together.
+        self._quiet_until = now + min(_LONGEST_PAUSE, max(_FIRST_PAUSE, now - self._failing_since))
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)
-        job.failing_since, self._failing_since = min(job.failing_since, now), min(self._failing_since, now)
+        job.failing_since = min(job.failing_since, now)
         for each in {job, *self.schedule.jobs}:
             if now - min(self._failing_since, each.failing_since) >= self._policy.outage_timeout:
                 each.interrupt(error)
