@@ -159,7 +159,6 @@ class Limiter:
         shared: True if every request waits for its turn, as with a state that other processes share.
         waiters: Requests that wait, as a heap: the first one goes first.
         sent: Number of requests until now.
-        clients: Open clients that share it.
     """
 
     shared: ClassVar[bool] = False
@@ -177,7 +176,6 @@ class Limiter:
         self._announced = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.sent: int = 0
-        self.clients: int = 0
         self._arrived = 0
         self.waiters: list[tuple[Priority, int, asyncio.Future[int], Permit]] = []
 

@@ -33,14 +33,15 @@ class Account:
         """Count one more client."""
         if self._clients == 0:
             self.transport = self._make_transport()
-        self._clients, self.limiter.clients = self._clients + 1, self.limiter.clients + 1
+        self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
         """Count one client less; the last closes state and (if ``close``) connections. The count of requests stays."""
-        self._clients, self.limiter.clients = self._clients - 1, self.limiter.clients - 1
+        self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()
-        if self.limiter.clients == 0:
+        accounts = _ACCOUNTS[asyncio.get_running_loop()].values()
+        if not any(each._clients for each in accounts if each.limiter is self.limiter):  # noqa: SLF001  of this class
             await self.limiter.aclose()
             await self.store.aclose()
 
