@@ -321,7 +321,7 @@ def check_options(
         check_number("max_credits", max_credits, 0)
     listed = list(items) if isinstance(items, Sized) and isinstance(items, Iterable) else items
     flying = None if in_flight == "auto" else check_number("in_flight", in_flight, 1)
-    return listed, flying, Budget(max_credits), check_seconds("timeout", timeout)
+    return listed, flying, Budget(max_credits), check_seconds("timeout", timeout, above=True)
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:

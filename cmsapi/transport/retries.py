@@ -34,7 +34,7 @@ def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | 
     too_long = policy.max_retry_after is not None and asked > policy.max_retry_after
     if attempt >= policy.max_attempts or too_long:
         return None
-    wait = policy.base * min(policy.cap / policy.base, 2 ** (attempt - 1))  # the power may be too large for a float
+    wait: float = policy.base * min(policy.cap / policy.base, 2 ** (attempt - 1))  # the power may not fit a float
     return asked + wait * random.uniform(0.5, 1)  # noqa: S311  no secret
 
 

@@ -66,11 +66,12 @@ def check_number(parameter: str, value: object, minimum: int, maximum: float = m
     return value
 
 
-def check_seconds(parameter: str, value: float | timedelta | None) -> float:
+def check_seconds(parameter: str, value: float | timedelta | None, *, above: bool = False) -> float:
     """Return a time limit in seconds; infinity for None."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
-        raise ArgumentError(parameter, f"must be a number of seconds from 0 on, or a timedelta, got {value!r}")
+    if seconds is not None and not (isinstance(seconds, int | float) and (seconds > 0 if above else seconds >= 0)):
+        least = "above 0" if above else "from 0 on"
+        raise ArgumentError(parameter, f"must be a number of seconds {least}, or a timedelta, got {value!r}")
     return math.inf if seconds is None else seconds
 
 

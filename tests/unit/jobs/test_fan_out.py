@@ -360,6 +360,8 @@ async def test_a_list_that_shrinks_meanwhile_loses_no_item(client: Client, sandb
 
 async def test_what_is_no_list_of_items_is_refused(client: Client, sandbox: Sandbox) -> None:
     """One text instead of several items, and launches that were not awaited, are named."""
+    with pytest.raises(ArgumentError, match="timeout"):  # each job would be paid for, and none waited for
+        client.jobs.map(client.keywords.analyze, [], timeout=0)
     with pytest.raises(ArgumentError, match="items"):
         client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[0])
     launch = client.keywords.analyze(sandbox.keyword_ids[0])
