@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from cmsapi.config import PollPolicy
+from cmsapi.config import PollPolicy, RateLimits
 from cmsapi.errors import (
     CMSError,
     ConflictError,
@@ -72,7 +72,7 @@ class Poller:
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
-        self.remembered: deque[Tracked] = deque(maxlen=account.limiter.limits.per_hour)  # whose status was asked for
+        self.remembered: deque[Tracked] = deque(maxlen=RateLimits().per_hour)  # whose status was asked for
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._failing_since = math.inf  # when the first poll failed after the last that succeeded
