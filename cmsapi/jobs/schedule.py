@@ -220,7 +220,7 @@ class Schedule(Generic[J]):
         most = max(0.0, spare + max(0.0, back - beyond))
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
 
-        def affordable(misses: float, *early: float) -> bool:
+        def affordable(misses: float, *early: float) -> bool:  # with few ends seen, twice the misses are reckoned with
             return misses * doubt + math.sqrt(misses) <= most and all(map(operator.le, early, most_soon))
 
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
