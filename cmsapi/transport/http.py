@@ -39,8 +39,9 @@ class AiohttpTransport:
             "allow_redirects": False,
             "raise_for_status": False,
             "timeout": aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, connect=connect_timeout),
-            "middlewares": (_send_once,),
         }
+        if connect.session is not None:
+            self._options["middlewares"] = (_send_once,)
         if connect.proxy:
             self._options["proxy"] = connect.proxy
         if connect.ssl is not None:
@@ -58,11 +59,12 @@ class AiohttpTransport:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=_LookingConnector(limit=0),  # the limiter bounds the requests under way
+                response_class=_SentOnce,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 max_line_size=_MAX_HEADER,
                 max_field_size=_MAX_HEADER,
             )
-        # Without a body, aiohttp would still send a media type, which servers that check it refuse with 415.
+        # Without a body, aiohttp would still send a media type for most methods; servers that check it answer 415.
         failure: TransportError | ConfigError
         try:
             async with self._session.request(
@@ -70,7 +72,7 @@ class AiohttpTransport:
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                skip_auto_headers=("Content-Type",) if request.body is None else (),
+                skip_auto_headers=None if request.method == "GET" else ("Content-Type",),  # costs time
                 **self._options,
             ) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -118,6 +120,16 @@ async def _send_once(
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _DroppedError(_reason(error)) from None
+
+
+class _SentOnce(aiohttp.ClientResponse):
+    """A response that never makes aiohttp send its request again; what `_send_once` does, for own sessions faster."""
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        try:
+            return await super().start(connection)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise _DroppedError(_reason(error)) from None
 
 
 class _LookingConnector(aiohttp.TCPConnector):
