@@ -33,7 +33,7 @@ def identifier(parameter: str, value: object) -> str:
     if not isinstance(value, str):
         hint = "; pass its id" if hasattr(value, "id") else ""
         raise ArgumentError(parameter, f"must be an identifier (str), got {type(value).__name__}{hint}")
-    if value.isalnum() and value.isascii():
+    if value.isascii() and (value.isidentifier() or value.isalnum()):
         return value
     if not value.strip() or value in (".", "..") or not value.isprintable():
         raise ArgumentError(parameter, f"must be an identifier, got {value!r}")

@@ -57,7 +57,11 @@ def register(converter: Converter) -> None:
 def parse(body: bytes, operation: str | None = None) -> Any:
     """Parse a body as strict JSON; raise `DecodeError` if it is invalid, even if Python's parser would accept it."""
     try:
-        return _DECODER.decode(body.decode())
+        # `decode` would look for spaces with regular expressions, which takes a quarter of its time.
+        value, end = _DECODER.raw_decode(text := body.decode().strip(" \t\r\n"))
+        if end == len(text):
+            return value
+        problem = "the answer is not JSON: more text follows"
     except RecursionError:
         problem = "the answer is nested too deeply"
     except ValueError as error:  # no JSON, no UTF-8, a number of thousands of digits

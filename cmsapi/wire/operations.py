@@ -36,14 +36,16 @@ class Operation:
     provenance: Provenance
     repeatable: bool  # True if it only reads, or has the same effect when sent twice: a lost answer does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
+    template: str = field(init=False, repr=False, eq=False)  # its path with parameters without names
 
     def __attrs_post_init__(self) -> None:
         names = (re.sub(r"([A-Z])", r"_\1", name).lower() for name in re.findall(r"\{(\w+)\}", self.path))
         object.__setattr__(self, "parameters", tuple(names))
+        object.__setattr__(self, "template", re.sub(r"\{\w+\}", "{}", self.path))
 
     def fill(self, ids: tuple[object, ...]) -> str:
         """Return the path with identifiers in the order of its parameters; refuse invalid identifiers."""
-        return re.sub(r"\{\w+\}", "{}", self.path).format(*map(identifier, self.parameters, ids))
+        return self.template.format(*map(identifier, self.parameters, ids))
 
     @property
     def caveat(self) -> str:

@@ -96,14 +96,11 @@ class Paginator(Generic[T]):
         return _Items(self.pages())
 
     def __await__(self) -> Generator[Any, None, Page[T]]:
-        return self._fetch(self._page).__await__()
-
-    def _fetch(self, number: int) -> Awaitable[Page[T]]:
-        return self._ask({"page": number, "limit": self._limit})
+        return self.pages().__anext__().__await__()
 
     def pages(self) -> AsyncIterator[Page[T]]:
         """Return an iterator over the pages."""
-        return _Pages(self._fetch, self._page)
+        return _Pages(lambda number: self._ask({"page": number, "limit": self._limit}), self._page)
 
     async def to_pandas(self) -> DataFrame:
         """Return all items as a pandas DataFrame, as `cmsapi.to_pandas` does; one request per page."""
