@@ -48,8 +48,8 @@ class Dialect:
     """Operations and syntax that differ between databases."""
 
     name: str  # address without a password, for errors
-    connect: Callable[[], Any]
-    begin: Callable[[Any, str], None]  # begins a transaction that holds the lock of a scope
+    connect: Callable[[], Any]  # returns a connection whose ``execute`` returns a cursor, and which commits by itself
+    begin: Callable[[Any, str], None]  # begins a transaction that holds the lock of a name until it ends
     now: Callable[[Any], float]  # by the clock that all processes share
     marker: str  # placeholder of a value
     errors: tuple[type[Exception], ...]

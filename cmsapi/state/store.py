@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Add a batch item for an existing launch."""
+        """Let an item of a batch, new or not, belong to an existing launch."""
         ...
 
     async def items(self, batch: str) -> dict[str, Row]:
