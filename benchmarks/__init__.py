@@ -1,1 +1,1 @@
-"""Benchmarks of cmsapi and its peers in the same run, such as ``python -m benchmarks.overhead``; none is a test."""
+"""Benchmarks of cmsapi and its peers in the same run, e.g. ``python -m benchmarks.overhead``; they are not tests."""

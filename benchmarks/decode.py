@@ -1,4 +1,4 @@
-"""Read a page of a hundred contents: plain cattrs on the same classes, cmsapi, pydantic, and the parsers alone."""
+"""Read a page of a hundred contents: plain cattrs on the same classes, cmsapi, pydantic, and JSON parsers alone."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Page(_Base):
 
 
 def plain_cattrs() -> Converter:
-    """Return a converter of cattrs with default settings, except for names and times."""
+    """Return a cattrs converter with default settings, except for names and times."""
     converter = Converter()
     converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
 
@@ -112,7 +112,7 @@ def plain_cattrs() -> Converter:
 
 
 def timed(read: Callable[[], object]) -> Callable[[], float]:
-    """Return a function that measures one call of ``read``, in microseconds of CPU."""
+    """Return a function that measures one call of ``read``, in microseconds of CPU time."""
 
     def measure() -> float:
         began = time.process_time()

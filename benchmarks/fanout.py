@@ -27,7 +27,7 @@ from cmsapi.messages import Request, Response
 from cmsapi.sandbox import Fault, Faults, Limits, Sandbox
 from tests.support.strict import virtually
 
-LATENCY = 0.1  # seconds of a request
+LATENCY = 0.1  # seconds per request
 LOOPS: dict[str, Callable[[random.Random], Iterator[float]]] = {
     "5 to 10 s": lambda rng: iter(lambda: rng.uniform(5, 10), None),
     "30 s": lambda rng: iter(lambda: 30.0, None),
@@ -38,11 +38,11 @@ Bars: TypeAlias = tuple[float, float | None]  # of the mean turnaround, and of t
 ORDINARY: Bars = (2.5, 1.8)
 RANDOM: Bars = (3.2, 1.5)
 NO_BAR: Bars = (1e9, None)
-refused = [0]  # 429s of each run
+refused = [0]  # 429s in each run
 
 
 class Wire:
-    """Transport of a sandbox that records when requests left, and announces ``added`` ideas that are never listed."""
+    """Sandbox transport that records when requests left, and announces ``added`` ideas that are never listed."""
 
     def __init__(self, box: Sandbox, added: int) -> None:
         self.box, self.added = box, added
@@ -70,7 +70,7 @@ class Program:
         names = [f"word {number}" for number in range(len(items))]
         plenty = {"analysis": 10**6, "contentIdeasSearches": 10**6}
         faults_and_latency = Faults(list(faults), LATENCY)
-        # The calendars of client and service differ, as they do in real life.
+        # The calendars of client and service differ, as in real life.
         self.box = box = Sandbox(
             keywords=names, limits=Limits(used=used), faults=faults_and_latency, credits=plenty, clock_skew=-4000
         )
@@ -94,7 +94,7 @@ class Program:
                 return client.knowledge_documents.create(self.box.workspace_id, target, text="x")
 
     async def by_cmsapi(self, numbers: Sequence[int], in_flight: int | None) -> None:
-        """Run jobs as a user of cmsapi does: a fan-out for each kind, or tasks that await a job each."""
+        """Run jobs as a user of cmsapi does: in a fan-out for each kind, or in tasks that await one job each."""
         if any(self.items[number].at for number in numbers):
 
             async def alone(number: int) -> None:
@@ -115,7 +115,7 @@ class Program:
         await asyncio.gather(*(fan_out([each for each in numbers if self.items[each].kind == kind]) for kind in kinds))
 
     async def by_hand(self, numbers: Sequence[int], in_flight: int | None, loop_name: str) -> None:
-        """Run jobs as programs without cmsapi do: in a task for each, which launches, sleeps and polls."""
+        """Run jobs as programs without cmsapi do: in a task per job, which launches, sleeps and polls."""
         slots, place = asyncio.Semaphore(in_flight or len(numbers)), f"/v1/workspaces/{self.box.workspace_id}"
         ask = self.client.request
 
@@ -210,7 +210,7 @@ async def run(
 
 
 def tell(name: str, measure: Callable[[], str]) -> None:
-    """Print a line of a table, and the number of 429s in its runs."""
+    """Print a line of the table, and the number of 429s in its runs."""
     before, figures = sum(refused), measure()
     count = sum(refused) - before
     print(f"{name:48}{figures}{f' {count} answers with 429 !' * (count > 0)}", flush=True)
@@ -253,7 +253,7 @@ def line(cells: dict[str, Cell], bars: Bars, barred: Sequence[str]) -> str:
 
 
 def named(work: Work, bars: Bars, barred: Sequence[str], strategies: Sequence[str]) -> str:
-    """Run strategies on one work."""
+    """Run strategies on one piece of work."""
     return line(compare(work, strategies), bars, barred)
 
 
@@ -291,7 +291,7 @@ NAMED: list[tuple[Work, Bars, list[str]]] = [
 
 
 def late(count: int, minutes: int, *, warm: bool) -> str:
-    """Run a few long jobs; with ``warm``, directly after a hundred jobs of one minute."""
+    """Run a few long jobs; with ``warm``, directly after a hundred one-minute jobs."""
     work = Work("", (Item("analysis", 60.0 * minutes),) * count, (Item("analysis", 60.0),) * 100)
     came = virtually(run(work, "warm" if warm else "cold", rest=0.0))
     worst, bar = max(came.late), 15 + 4 * count
@@ -307,7 +307,7 @@ def beside_an_endless_one() -> str:
 
 
 def outage(fault: Fault) -> str:
-    """Run 300 jobs without a fault, and with a fault of ten minutes."""
+    """Run 300 jobs without a fault, and with a ten-minute fault."""
     work = make("outage", 300, "analysis", around(60))
     alone, came = virtually(run(work, "cold")), virtually(run(work, "cold", faults=[fault]))
     meanwhile = sum(fault.since < at < fault.until for at in came.times)
@@ -319,7 +319,7 @@ def outage(fault: Fault) -> str:
 
 
 def announced(work: Work) -> str:
-    """Run searches whose service announces one idea more than it lists, and ordinary ones."""
+    """Run searches on a service that announces one more idea than it lists, and ordinary ones."""
     honest, more = virtually(run(work, "cold")), virtually(run(work, "plus one"))
     ratio, last = more.mean(work.items) / honest.mean(work.items), max(more.ends) / max(honest.ends)
     return f"mean {ratio:.2f}, last {last:.2f} of an honest service (bar 1.05){' !' * (max(ratio, last) > 1.05)}"
@@ -340,7 +340,7 @@ OTHERS: dict[str, Callable[[], str]] = {
 
 
 def summary(tables: Sequence[dict[str, Cell]]) -> None:
-    """Print medians and worst figures of random fan-outs."""
+    """Print median and worst figures of random fan-outs."""
     for name in tables[0]:
         means, lasts = [t[name].mean for t in tables], [t[name].last for t in tables]
         print(
@@ -351,7 +351,7 @@ def summary(tables: Sequence[dict[str, Cell]]) -> None:
 
 
 def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
-    """Run random fan-outs; the bars of the median are 1.30, of the worst 3.2 and 1.5, of hours missed 0."""
+    """Run random fan-outs; the bars are 1.30 for the median, 3.2 and 1.5 for the worst, and 0 for hours missed."""
     tables: list[dict[str, Cell]] = []
 
     def one(work: Work) -> str:

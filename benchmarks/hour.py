@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.hour`` prints a table and draws ``docs/hour.svg``.
 
-All 300 are wanted at once. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
+All 300 are requested at once. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
 sandbox's: 20 requests a second and 1,000 an hour. A loop launches its job and polls it until it has ended. The first
-loop polls every 5 s, also after a 429. The second loop polls every 5 to 10 s, and after a 429 waits for ``Retry-After``
+loop polls every 5 s, even after a 429. The second loop polls every 5 to 10 s, and after a 429 waits for ``Retry-After``
 and up to a second more.
 """
 
@@ -56,9 +56,9 @@ class Hour:
     """Result of one program.
 
     Attributes:
-        ends: Seconds from the start to each result, also those after the hour.
-        requests: Requests of the hour.
-        refused: Requests of the hour that were answered with 429.
+        ends: Seconds from the start to each result, including results after the hour.
+        requests: Requests in the hour.
+        refused: Requests in the hour that were answered with 429.
     """
 
     ends: list[float]
@@ -85,10 +85,10 @@ async def by_loops(
     """Run each job with a loop of its own.
 
     Args:
-        poll: Function that returns the seconds until the next poll.
-        wait: Function from the seconds of ``Retry-After`` to the seconds to wait after a 429.
+        poll: Returns the seconds until the next poll.
+        wait: Returns the seconds to wait after a 429, given those of ``Retry-After``.
         box: The sandbox.
-        finish: Function to call at each result.
+        finish: Called at each result.
     """
 
     async def ask(method: str, path: str) -> Any:

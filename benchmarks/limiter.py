@@ -1,8 +1,8 @@
-"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it breaks them, its CPU.
+"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it exceeds them, its CPU.
 
-The service counts exactly at arrival; each request takes 20 to 200 ms each way; forty callers never rest. After a 429
-they wait for ``Retry-After``. Each limiter has both windows, as its own documentation shows. Limiters with another
-clock than the event loop's use the loop's here. The cost of taking a free token is measured in real time.
+The service counts exactly at arrival; latency is 20 to 200 ms each way; forty callers never pause. After a 429 they
+wait for ``Retry-After``. Each limiter has both windows, set up as its documentation shows. Limiters whose clock is not
+the event loop's use the loop's here. The cost of taking a free token is measured in real time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Take: TypeAlias = Callable[[], Awaitable[object]]
 _CALLERS = 40
 _HOURS = 7200.0
 _TAKES, _ROUNDS = 1000, 30
-# Seconds by which timers are late, as real timers are. Virtual time is rounded: a shorter wait would never end.
+# Seconds by which timers fire late, like real ones. Virtual time is rounded: a shorter wait would never end.
 _LATE = 1e-4
 
 
@@ -75,7 +75,7 @@ class Service:
 
 @contextmanager
 def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens of two leaky buckets, which refill at a steady rate."""
+    """Yield a function that takes tokens from two leaky buckets, which refill at a steady rate."""
     hour, second = AsyncLimiter(per_hour, 3600), AsyncLimiter(per_second, 1)
 
     async def take() -> None:
@@ -87,7 +87,7 @@ def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens of a log with two rates and a buffer of 50 ms."""
+    """Yield a function that takes tokens from a log with two rates and a buffer of 50 ms."""
     loop = asyncio.get_running_loop()
 
     class Bucket(InMemoryBucket):
@@ -100,7 +100,7 @@ def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens of two moving windows, and sleeps until the reset time after a refusal."""
+    """Yield a function that takes tokens from two moving windows, and sleeps until the reset time after a refusal."""
     loop = asyncio.get_running_loop()
     window = MovingWindowRateLimiter(MemoryStorage())
     items = RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)
@@ -117,7 +117,7 @@ def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_cmsapi(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens of the limiter of a client."""
+    """Yield a function that takes tokens from a client's limiter."""
     limiter = Limiter(RateLimits(per_second, per_hour))
 
     async def take() -> None:
@@ -160,7 +160,7 @@ def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]
 
 
 async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]]) -> Service:
-    """Return the service after two hours of callers that never rest."""
+    """Return the service after two hours of callers that never pause."""
     service, loop = Service(), asyncio.get_running_loop()
     call_at = loop.call_at
     async with make(service) as call:
@@ -179,7 +179,7 @@ async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]])
 
 
 async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> float:
-    """Return the CPU time of a token in microseconds, for a new limiter that never has to wait."""
+    """Return the CPU time per token in microseconds, for a new limiter that never has to wait."""
     with peer(_TAKES + 1, 2 * _TAKES) as take:
         began = time.process_time()
         for _ in range(_TAKES):

@@ -1,7 +1,7 @@
-"""CPU time of a call beside bare aiohttp, httpx, a generated client and openai's base client, single and many at once.
+"""CPU time per call of cmsapi, bare aiohttp, httpx, a generated client and openai's base client, one or many at once.
 
 The server is a child process that answers every request with the same bytes. The generated client is what
-openapi-python-client makes of the sandbox's OpenAPI document, on httpx. No client reads the environment for proxies.
+openapi-python-client makes from the sandbox's OpenAPI document, on httpx. No client reads proxies from the environment.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ANSWER = (
     b"X-RateLimit-Reset: 3600\r\nX-Request-Id: req_1\r\nDate: Sat, 28 Nov 2026 12:00:00 GMT\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_KEYWORD), _KEYWORD)
 )
-# If glibc gives memory back between requests, a call takes about ten microseconds longer, with any client.
+# If glibc returns memory between requests, a call takes about ten microseconds longer with any client.
 _MALLOC = {"MALLOC_TOP_PAD_": "16777216", "MALLOC_TRIM_THRESHOLD_": "268435456"}
 
 
@@ -113,7 +113,7 @@ async def measure(url: str) -> None:
 
 
 async def cpu(call: Callable[[], Awaitable[object]], at_once: int) -> float:
-    """Return the CPU time of a call in microseconds."""
+    """Return the CPU time per call in microseconds."""
     await asyncio.gather(*(call() for _ in range(at_once)))
     began = time.process_time()
     for _ in range(_CALLS // at_once):

@@ -1,4 +1,4 @@
-"""Measurements by turns, and a table of their medians as ratios to the first row."""
+"""Measurements taken in turns, and a table of their medians with ratios to the first row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Return the figures of each contestant; all take turns in each round, so that a slow moment hits all alike."""
+    """Return the figures of each contestant; all take turns in each round, so that a slow moment affects all alike."""
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, measure in contestants.items():
@@ -16,7 +16,7 @@ def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> d
 
 
 def show(title: str, unit: str, figures: Mapping[str, list[float]]) -> None:
-    """Print minimum, median and ratio of the medians to the first row."""
+    """Print the minimum, the median, and its ratio to that of the first row."""
     base = statistics.median(next(iter(figures.values())))
     print(f"\n{title}\n{'':44}{'minimum':>10}{'median':>10}{'ratio':>8}   ({unit})")
     for name, values in figures.items():

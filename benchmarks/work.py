@@ -1,4 +1,4 @@
-"""Work for fan-outs: jobs of known durations, random or named, and how fast an oracle that knows them would be."""
+"""Work for fan-outs: jobs with known durations, random or named, and how fast an oracle that knows them would be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import frozen
 
 HOUR, SECOND = 3600.0, 1.0
 PER_HOUR, PER_SECOND = 1000, 20
-RESULTS = {"analysis": 0, "search": 1, "document": 0}  # requests of a result besides the poll that finds it
+RESULTS = {"analysis": 0, "search": 1, "document": 0}  # requests for a result besides the poll that finds it
 EARLIER = 60  # jobs that a warm client has seen
 
 
@@ -34,14 +34,14 @@ class Item:
 
 @frozen
 class Work:
-    """Jobs to launch at once, or one after the other.
+    """Jobs to launch at once, or one after another.
 
     Attributes:
         name: Name in tables.
         items: The jobs.
-        earlier: Jobs of the same durations that a warm client has run before.
+        earlier: Jobs with the same distribution of durations that a warm client has run before.
         in_flight: Jobs that may run at the same time; None for any number.
-        used: Requests of the hour that others have already used.
+        used: Requests that others have already used in the hour.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Work:
 def oracle(work: Work) -> list[float]:  # noqa: C901  a small simulation, read top to bottom
     """Return the time of each result if every duration is known and no request takes time.
 
-    Each job is polled once, at its end. A job is launched as soon as the hour has all its requests left, besides those
-    that running jobs still need.
+    Each job is polled once, at its end. A job is launched as soon as the hour has room for all its requests, besides
+    those that running jobs still need.
     """
     items, cap = work.items, work.in_flight or len(work.items)
     sent = [-HOUR * (1 - (number + 1) / (work.used + 1)) for number in range(work.used)]
@@ -110,19 +110,19 @@ def make(
     in_flight: int | None = None,
     used: int = 0,
 ) -> Work:
-    """Return work of one kind whose durations are drawn; ``every`` is the number of seconds between two launches."""
+    """Return work of one kind with random durations; ``every`` is the number of seconds between two launches."""
     rng = random.Random(name)
     items = tuple(Item(kind, draw(rng), number * every) for number in range(count))
     return Work(name, items, tuple(Item(kind, draw(rng)) for _ in range(EARLIER)), in_flight, used)
 
 
 def around(median: float, spread: float = 0.5) -> Callable[[random.Random], float]:
-    """Return a function that draws durations around a median."""
+    """Return a function that chooses random durations around a median."""
     return lambda rng: median * math.exp(rng.gauss(0.0, spread))
 
 
 def exactly(*seconds: float) -> Callable[[random.Random], float]:
-    """Return a function that draws one of the given durations."""
+    """Return a function that chooses one of the given durations."""
     return lambda rng: rng.choice(seconds)
 
 

@@ -1,13 +1,13 @@
-"""Generate an article on a draft, and decide on it: confirm puts it into the draft, cancel discards it.
+"""Generate an article for a draft, and decide on it: confirm puts it into the draft, cancel discards it.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
+account's, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
 
     python examples/article.py CONTENT_ID
 
-Without an identifier it lists drafts. The keyword of the draft must have been analyzed. An article takes
-two to four minutes in the sandbox. If you stop the example, the article waits in review, and the next run decides on
-it. The state is the file articles.db, or the address in CMSAPI_STATE.
+Without an identifier it lists drafts. The draft's keyword must have been analyzed. An article takes two to four
+minutes in the sandbox. If you stop the example, the article waits in review, and the next run decides on it.
+The state is the file articles.db, or the address in CMSAPI_STATE.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def drafts(client: Client) -> None:
 
 
 async def write(client: Client, content_id: str) -> None:
-    """Generate an article, or find one that waits in review; decide on it and show it."""
+    """Generate an article, or find the article waiting for review; decide on it and show it."""
     before = await client.contents.get(content_id)
     print(f"{before.title}: version {before.version}, score {before.content_score}")
 
@@ -55,7 +55,7 @@ async def write(client: Client, content_id: str) -> None:
     print(
         f"applied: version {after.version}, score {after.content_score}, {after.words_count} words, ready to publish:"
     )
-    print((after.html_sanitized or "")[:300], "…")  # never `html`, which has the editor's marks
+    print((after.html_sanitized or "")[:300], "…")  # never `html`, which may contain editors' comments
 
 
 async def main(content_ids: list[str]) -> None:

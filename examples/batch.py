@@ -1,12 +1,12 @@
 """Analyze keywords in a batch that survives everything: Ctrl-C, kill -9, a power cut.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Then, with one identifier per line in a file:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
+account's, where **each keyword costs one analysis credit**. Then, with one identifier per line in a file:
 
     python examples/batch.py keywords-2026-11 keyword-ids.txt
 
-Kill it whenever you like, and run it again: it goes on, and pays nothing twice. The state is the file batches.db, or
-what CMSAPI_STATE names. Failed keywords stay failed; `--retry` at the end launches them again.
+Kill it whenever you like, and run it again: it continues, and pays for nothing twice. The state is the file batches.db,
+or what CMSAPI_STATE names. Failed keywords stay failed; append `--retry` to launch them again.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Analyze keywords in a task of Celery, on any number of workers, each of which may be killed at any moment.
+"""Analyze keywords in a Celery task, on any number of workers, each of which may be killed at any moment.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
+account's, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
 CELERY_RESULT_BACKEND (redis://…); all workers also need the same CMSAPI_STATE (redis://… or postgresql://…; on one host
 sqlite:////var/lib/app/launches.db). Then, in two terminals:
 
     PYTHONPATH=examples celery -A celery_task worker --concurrency 4
     python examples/celery_task.py keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-The same command again continues the batch of that name, and nothing is paid for twice.
+Running the command again continues the batch of that name, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
-    # Redis delivers a task again after this time, even a task that still runs: it must exceed your longest task.
+    # Redis delivers a task again after this time, even a task that is still running: it must exceed your longest task.
     broker_transport_options={"visibility_timeout": 6 * 3600},
 )
 
@@ -38,12 +38,12 @@ class UnfinishedError(Exception):
 
 @app.task(name="analyze", autoretry_for=(TransportError, StateError, UnfinishedError), retry_backoff=10, max_retries=20)
 def analyze(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Analyze keywords to their end. Each task has its own event loop, and so its own client."""
+    """Analyze keywords until all have ended. Each task has its own event loop, and so its own client."""
     return asyncio.run(run(name, keyword_ids))
 
 
 async def run(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Run the batch, or continue it, and return the outcome of each keyword as a text."""
+    """Run the batch, or continue it, and return the outcome of each keyword as text."""
     async with Client() as client, client.jobs.batch(name) as batch:
         outcomes = await batch.map(client.keywords.analyze, keyword_ids)
         if batch.unfinished:
@@ -52,7 +52,7 @@ async def run(name: str, keyword_ids: list[str]) -> dict[str, str]:
 
 
 def described(outcome: Any) -> str:
-    """Return an outcome as a text, which every result serializer of Celery supports."""
+    """Return an outcome as text, which every result serializer of Celery supports."""
     return str(outcome.value.analysis_status) if outcome.ok else f"{type(outcome.error).__name__}: {outcome.error}"
 
 

@@ -1,14 +1,14 @@
-"""Analyze keywords as durable workflows of DBOS: a workflow that dies is resumed when its worker starts again.
+"""Analyze keywords as durable DBOS workflows: a workflow that dies is resumed when its worker starts again.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
-(sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands need WORKFLOWS, the database
-of DBOS (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
+account's, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
+(sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands need WORKFLOWS, DBOS's
+database (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
 
     python examples/dbos_worker.py work
     python examples/dbos_worker.py analyze keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-The same `analyze` command again finds the earlier workflows, and nothing is paid for twice.
+Running `analyze` again finds the earlier workflows, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from dbos import DBOS, DBOSClient, WorkflowHandle
 from cmsapi import Client, CMSError, JobError
 
 QUEUE, VERSION = "analyses", "1"  # a worker resumes workflows of its own version
-AT_ONCE = 50  # workflows of a worker; the limits of the key decide how fast they launch
+AT_ONCE = 50  # workflows per worker; the limits of the key decide how fast they launch
 client: Client
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return True if a step is worth another try: the network or the state failed, not the job."""
+    """Return True if a step is worth another try: anything but the job failed."""
     return isinstance(error, CMSError) and not isinstance(error, JobError)
 
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=30, should_retry=may_pass)
 async def analyze(keyword_id: str) -> str:
-    """Analyze one keyword to its end; after a crash, the repeated step finds the launch by the id of the workflow."""
+    """Analyze one keyword to its end; after a crash, the repeated step finds the launch by the workflow's id."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
         [outcome] = await batch.map(client.keywords.analyze, [keyword_id])
     return str(outcome.result().analysis_status)
@@ -42,7 +42,7 @@ async def analyze(keyword_id: str) -> str:
 
 @DBOS.workflow(name="analysis")
 async def analysis(keyword_id: str) -> str:
-    """Analyze a keyword; further work on it would be further steps."""
+    """Analyze a keyword; further work on it would go into further steps."""
     return await analyze(keyword_id)
 
 

@@ -1,7 +1,7 @@
-"""Analyze keywords that were never analyzed, as many as you allow.
+"""Analyze keywords that have never been analyzed, as many as you allow.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
+account's, where **each keyword costs one analysis credit**. Then:
 
     python examples/script.py 20
 

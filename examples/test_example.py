@@ -1,9 +1,9 @@
-"""Tests of your own code with the sandbox: no network, no account, no costs.
+"""Tests of your own code with the sandbox: no network, no account, no cost.
 
     pip install 'cmsapi[testing]'
     pytest examples/test_example.py
 
-The fixtures `cms_sandbox` and `cms_client` come with cmsapi. `looptime` makes minutes pass at once.
+The fixtures `cms_sandbox` and `cms_client` come with cmsapi. `looptime` makes minutes pass instantly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def title_of(client: Client, keyword_id: str) -> str:
 
 @pytest.fixture
 def cms_sandbox() -> Sandbox:
-    """Configure the sandbox of this module's tests; without this fixture they would get a default one."""
+    """Configure the sandbox for this module's tests; without this fixture they would get a default one."""
     return Sandbox(keywords=20, durations={"analysis": Fixed(120)})
 
 
@@ -62,7 +62,7 @@ async def test_what_fails_is_told(cms_client: Client, cms_sandbox: Sandbox) -> N
 
 @pytest.mark.asyncio
 async def test_an_answer_written_by_hand() -> None:
-    """A function answers where the sandbox would not give the answer that the test needs."""
+    """A function answers when the sandbox would not give the answer that the test needs."""
     refused = b'{"error": {"code": "not_found", "message": "no such keyword"}}'
     transport = HandlerTransport(lambda request: Response(404, {}, refused))
     async with Client("sk_test", base_url="http://localhost", transport=transport) as client:
@@ -72,7 +72,7 @@ async def test_an_answer_written_by_hand() -> None:
 
 @pytest.mark.asyncio
 async def test_a_mock_of_the_client() -> None:
-    """A mock checks names and arguments of calls; there is no service behind it."""
+    """A mock checks the names and arguments of calls; there is no service behind it."""
     client = create_autospec(Client, instance=True)
     client.keywords.get.return_value = Keyword(id="kwd_1", keyword="shoes")
     assert await title_of(client, "kwd_1") == "All about shoes"
