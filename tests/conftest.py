@@ -31,7 +31,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let virtual time advance as soon as the loop is idle; looptime's default waits for 42 idle turns."""
+    """Let virtual time advance as soon as the loop is idle; by default looptime waits for 42 idle turns."""
     for item in items:
         if item.get_closest_marker("looptime"):
             item.add_marker(pytest.mark.looptime(noop_cycles=0))
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_loop_by_accident() -> None:
-    """Keep looptime from making a loop that nothing closes when the first test of a run is a plain function."""
+    """Keep looptime from making a loop that nothing closes if the first test of a run is a plain function."""
     asyncio.set_event_loop(None)
 
 

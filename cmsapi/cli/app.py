@@ -1,4 +1,4 @@
-"""The command ``cmsapi``: its parts, its exit codes, and how errors are shown."""
+"""The command ``cmsapi``: its parts, its exit codes, and how it shows errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from io import TextIOWrapper
 
 try:
     from cyclopts import App, CycloptsError, Parameter
-except ModuleNotFoundError:  # the package without its extra
+except ModuleNotFoundError:  # the extra is not installed
     raise SystemExit("cmsapi: the command needs more packages: pip install 'cmsapi[cli]'") from None
 
 from cmsapi import __version__

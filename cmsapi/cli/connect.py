@@ -1,4 +1,4 @@
-"""The client and the state of its launches, from the options and the environment."""
+"""The client and the state that stores launches, as the options and the environment name them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SQLITE = "sqlite:///"
 @Parameter(name="*")
 @frozen
 class Options:
-    """Options of all commands that call the service."""
+    """Options for all commands that call the service."""
 
     json: bool = False
     """Print JSON as the service writes it, one document per line."""
@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client of the service that the environment names; ``state`` replaces ``options.state``."""
+    """Return a client for the service that the environment names; ``state`` replaces ``options.state``."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"

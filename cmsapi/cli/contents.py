@@ -30,7 +30,7 @@ class Fields:
     """Fields of a content that can be set."""
 
     html: str | None = None
-    """File with the body, or - for standard input. '' clears this field or any other."""
+    """File with the body, or - for standard input. '' clears it, as it does any other field."""
     meta_description: str | None = None
     """Description for search engines."""
     folder_id: str | None = None
@@ -43,7 +43,7 @@ class Fields:
     """Due date, such as 2026-12-24."""
 
     def given(self) -> dict[str, Any]:
-        """Return the given fields under the names of the SDK; the value None clears a field."""
+        """Return the given fields under their names in the SDK; the value None clears a field."""
         changes: dict[str, Any] = {name: value or None for name, value in asdict(self).items() if value is not None}
         if self.html:
             changes["html"] = read_text(self.html)

@@ -1,4 +1,4 @@
-"""Items of a command: from its arguments, from files (``@file``) and from standard input (``-``)."""
+"""The items for a command: from its arguments, from files (``@file``) and from standard input (``-``)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.wire.arguments import check_text, identifier
 
 STDIN = "@-"
-"""Replacement of ``-`` (standard input) for the parser, which takes a single hyphen for an option."""
+"""Replaces ``-`` (standard input) for the parser, which takes a single hyphen for an option."""
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the items without repeats; ``column`` is their name in CSV and JSON; in plain text a tab ends an item."""
+    """Return the distinct items; ``column`` is their name in CSV and JSON; in plain text a tab ends an item."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):
@@ -78,7 +78,7 @@ def _parse(text: str, column: str, name: str) -> Iterator[str]:
             place = names.index(column)
             rows = csv.reader(lines[1:], delimiter=delimiter)
             cells = (row[place] for row in rows if len(row) > place)
-            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # the apostrophe of --csv
+            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # the apostrophe that --csv adds
             return
     yield from (line.partition("\t")[0].strip() for line in lines)
 

@@ -1,4 +1,4 @@
-"""``analyze``, ``ideas`` and ``generate``: a plan, then a batch that the next run can continue."""
+"""``analyze``, ``ideas`` and ``generate``: a plan, then a batch that a later run can continue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Decision: TypeAlias = Literal["confirm", "cancel", "ask"]
 @Parameter(name="*")
 @frozen
 class Launch:
-    """Options of commands that launch."""
+    """Options for commands that launch."""
 
     batch: str | None = None
     """Name of this piece of work. A run with the same name continues the earlier run, and pays only for the rest."""
@@ -116,7 +116,7 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, launch a batch and print how to continue; other arguments go to the launching method."""
+    """Show the plan, launch a batch and print how to continue; pass the remaining arguments to the launching method."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"
@@ -154,7 +154,7 @@ async def _run(
             del counts["review"]
         _advise(counts, name, items, shown)
         if not launch.batch and set(counts) <= {"succeeded"}:
-            await batch.forget()  # its generated name is not used again
+            await batch.forget()  # its generated name will not be used again
         return 0 if all(each.ok for each in shown) else 1
 
 
@@ -195,7 +195,7 @@ async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most
 
 
 def _command_to_go_on(name: str, items: Sequence[str]) -> str:
-    """Return the command that continues a batch; save items from standard input in a file for it."""
+    """Return the command that continues a batch; save items from standard input to a file for it."""
     words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
     if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Commands that list resources, one for each row of a table."""
+"""Commands that list resources, one for each row in a table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add a command that lists resources: those of each given parent, or of the whole organization."""
+    """Add a command that lists resources: those in each given parent, or in the whole organization."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:

@@ -1,4 +1,4 @@
-"""Outcomes of jobs as they arrive: rows on standard output, and on a terminal a progress bar below them."""
+"""Outcomes of jobs as they arrive: rows on standard output, with a progress bar below them on a terminal."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cmsapi.jobs.fan_out import FanOut
 
 @frozen
 class Work:
-    """Properties of one kind of jobs: how to launch and show them."""
+    """Properties of one kind of job: how to launch and show it."""
 
-    item: str  # column of the item, in the output and in files to read
-    columns: Mapping[str, str]  # of a result: names and attribute paths
-    method: str = ""  # method of the client that launches a job
+    item: str  # column for the item, in the output and in input files
+    columns: Mapping[str, str]  # for a result: names and attribute paths
+    method: str = ""  # the client's method that launches a job
 
 
 _ARTICLE = columns("decision words=content.words_count score=content.content_score")
@@ -40,7 +40,7 @@ WORK = {
 ANY = Work("job", columns("kind"))
 
 
-class Stopped(Exception):  # noqa: N818  no error
+class Stopped(Exception):  # noqa: N818  it is not an error
     """Raised when a signal or a closed pipe has stopped the work."""
 
     def __init__(self, number: int) -> None:
@@ -50,7 +50,7 @@ class Stopped(Exception):  # noqa: N818  no error
 
 @contextmanager
 def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
-    """Close a fan-out and raise `Stopped` when a signal comes or the output is closed; the next signal ends all."""
+    """Close a fan-out and raise `Stopped` when a signal arrives or the output is closed; a second signal ends all."""
     loop, received, closing = asyncio.get_running_loop(), list[int](), list[asyncio.Task[None]]()
 
     def stop(number: int, frame: object) -> None:
@@ -75,10 +75,10 @@ def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write outcomes as they arrive, except of items unlaunched for lack of credits, and return all outcomes.
+    """Write outcomes as they arrive, except for items unlaunched for lack of credits, and return all outcomes.
 
     Raises:
-        Stopped: A signal arrived, or the output was closed. The launches sent by then are kept in the state.
+        Stopped: A signal arrived, or the output was closed. Launches sent before that are kept in the state.
     """
     shown: list[Outcome[Any, Any]] = []
     told: set[str] = set()
@@ -93,13 +93,13 @@ async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list
 
 
 def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str]) -> None:
-    """Write the rows of an outcome; on a terminal an error that was shown before is not repeated."""
+    """Write the rows for an outcome; on a terminal an error that was already shown is not repeated."""
     item = getattr(outcome.item, "name", outcome.item)
     status, error = status_of(outcome), text_of(outcome.error) if outcome.error else None
     error = error and (error.partition(f" of {item}: ")[2] or error)  # the row names the item
     document = {work.item: item, "status": status, "result": None, "error": error}
     document["token"] = outcome.job.token if outcome.job else None
-    for part in getattr(outcome.value, "ideas", [outcome.value]) or [None]:  # ideas have a row each
+    for part in getattr(outcome.value, "ideas", [outcome.value]) or [None]:  # each idea has a row
         document["result"] = part
         if isinstance(part, GenerationReview):
             document["result"] = {"decision": part.decision, "generation": part.generation, "content": part.content}
@@ -120,7 +120,7 @@ def status_of(outcome: Outcome[Any, Any]) -> str:
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show a progress bar while the context is open, if standard error is a terminal and standard output is no pipe."""
+    """Show a progress bar while the context is open, if standard error is a terminal and standard output no pipe."""
     console = Console(stderr=True)
     if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # its reader may print, too
         yield
@@ -132,7 +132,7 @@ async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
         async def tick() -> None:
             while True:
                 progress = outcomes.progress
-                if progress.total is None or 2 * progress.done < progress.total:  # the estimate is far too long
+                if progress.total is None or 2 * progress.done < progress.total:  # the estimate is still far too long
                     progress = evolve(progress, seconds_left=None)
                 bar.update(task, total=progress.total, completed=progress.done, description=str(progress))
                 bar.refresh()

@@ -1,4 +1,4 @@
-"""Results on standard output: tables for people, lines with tabs for pipes, JSON, CSV. Messages on standard error."""
+"""Results on standard output (tables for people, tab-separated for pipes, JSON, CSV); messages on standard error."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def note(text: str) -> None:
 
 
 def fold(line: str, stream: TextIO) -> str:
-    """Return a line wrapped between words if the stream is a terminal; leave indented commands whole, to be copied."""
+    """Return a line wrapped between words if the stream is a terminal; leave indented commands whole for copying."""
     if line.startswith("  ") or not stream.isatty():
         return line
     return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:
-    """Return a text with spaces for line breaks and control characters, so that no service controls the terminal."""
+    """Return text with spaces for line breaks and control characters: the service must not control the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
@@ -53,19 +53,19 @@ def text_of(error: BaseException) -> str:
 
 
 def columns(text: str) -> dict[str, str]:
-    """Return columns, as names and attribute paths, from words such as ``id status=content_status.label``."""
+    """Return columns (names and attribute paths) from words such as ``id status=content_status.label``."""
     return {name: path or name for name, _, path in (word.partition("=") for word in text.split())}
 
 
 def attribute(model: Any, path: str) -> Any:
-    """Return the value at a dotted path of attributes; None if one is missing."""
+    """Return the value at a dotted attribute path; None if an attribute is missing."""
     return reduce(lambda value, name: getattr(value, name, None), path.split("."), model)
 
 
 class Writer:
-    """Writer of rows with the same columns; on a terminal a table at the end, with long texts cut unless ``whole``.
+    """Write rows with the same columns; on a terminal as a table at the end, with long texts cut unless ``whole``.
 
-    With ``live`` each row is written at once, also on a terminal.
+    With ``live`` each row is written at once, even on a terminal.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Writer:
         if options.csv:
             self._csv.writerow(columns)
 
-    async def __aenter__(self) -> Self:  # so that one `async with` opens the client, too
+    async def __aenter__(self) -> Self:  # so that one `async with` can open the client, too
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        if self._rows:  # also after an error in the middle of a list
+        if self._rows:  # even after an error in the middle of a list
             _print_table(list(self._columns), self._rows, whole=self._whole)
         elif self._empty and kind is None:
             note("none")
@@ -125,11 +125,11 @@ def _cell(value: Any, *, human: bool) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool) -> None:
-    """Print a table no wider than the terminal: one text is cut or broken, and columns at the end are left out."""
+    """Print a table no wider than the terminal: cut or wrap one text column, and leave out the last columns."""
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date
-    least = min(widths[longest], width // 4)  # about two words, to recognize a text
+    least = min(widths[longest], width // 4)  # about two words, enough to recognize a text
     while shown > longest + 1 and sum(widths[:shown]) + 2 * (shown - 1) - widths[longest] + least > width:
         shown -= 1
     for number, name in enumerate(names[:shown]):

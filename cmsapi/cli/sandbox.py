@@ -43,12 +43,12 @@ async def serve(
     Args:
         port: Port; 0 takes a free one.
         seed: Seed of identifiers, keys and durations; random by default.
-        keywords: Number of keywords that were never analyzed; each content has an analyzed one besides.
+        keywords: Number of keywords that were never analyzed; in addition, each content has an analyzed one.
         contents: Number of contents.
         seconds: Duration of every job; by default each duration is random.
         latency: Seconds from a request to its answer.
-        per_second: Limit of requests of a key in any second.
-        per_hour: Limit of requests of a key in any hour.
+        per_second: Requests that a key may send in any second.
+        per_hour: Requests that a key may send in any hour.
     """
     limits, faults = Limits(per_second, per_hour), Faults(latency=latency)
     seed = secrets.randbits(32) if seed is None else seed

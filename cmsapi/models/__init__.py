@@ -1,7 +1,7 @@
-"""Models of what the service returns: a class for each resource, and small classes for the objects inside."""
+"""Models of what the service returns: a class for each resource, and small classes for nested objects."""
 
 # fmt: off
-# ruff: noqa: I001  (lists of names are packed, which the sorter of imports would undo)
+# ruff: noqa: I001  (the lists of names are packed, which the import sorter would undo)
 from cmsapi.models.base import Model, Reference, UserReference
 from cmsapi.models.content import Content, ContentStatus, ContentSummary, Generation, GenerationSettings
 from cmsapi.models.content_idea import ContentIdea, ContentIdeas, ContentIdeaSearch

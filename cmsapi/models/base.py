@@ -15,9 +15,9 @@ class Model:
     """Base class of everything the service returns, a frozen attrs class.
 
     Attributes:
-        extra: Values of the JSON object for which the class has no field, by their names on the wire.
-        response: The answer that brought this object, with ``status``, ``headers`` and ``request_id``. None for an
-            object inside another object, and for an object that you create.
+        extra: Values in the JSON object for which the class has no field, under their names on the wire.
+        response: The answer that contained this object, with ``status``, ``headers`` and ``request_id``. None for
+            nested objects and for objects that you create.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)

@@ -13,7 +13,7 @@ from cmsapi.models.keyword import WebPage
 
 @frozen(kw_only=True, slots=False)
 class ContentStatus(Model):
-    """A status of a workspace's workflow."""
+    """A status in a workspace's workflow."""
 
     id: str | None = None
     label: str | None = None
@@ -28,10 +28,10 @@ class ContentSummary(Model):
 
     Attributes:
         type: ``DRAFT``, ``PUBLISHED`` or ``ORIGINAL``.
-        content_score: How well the text follows the recommendations of its keyword, 0 to 100; None before it is known.
+        content_score: How well the text follows the recommendations for its keyword, 0 to 100; None before it is known.
         updated_at: When anything in the content last changed.
         content_updated_at: When its body last changed.
-        folder: Folder of the content; None if it is in no folder.
+        folder: The folder that contains it; None if it is in no folder.
     """
 
     id: str
@@ -52,11 +52,11 @@ class ContentSummary(Model):
 
 @frozen(kw_only=True, slots=False)
 class Generation(Model):
-    """A generation of an article.
+    """The generation of an article.
 
     Attributes:
-        status: ``queued`` after the launch, ``review`` when the article waits for a decision; no others are listed.
-        type: Kind of generation; only inside a content.
+        status: ``queued`` after the launch, ``review`` when the article awaits a decision; others are not specified.
+        type: Kind of generation; None unless read with a content.
     """
 
     id: str | None = None
@@ -69,7 +69,7 @@ class Content(ContentSummary):
     """An article with its text. It also has the attributes of `ContentSummary`.
 
     Attributes:
-        html: Body as the editor has it, with comments and marks of fact-checks. Publish ``html_sanitized`` instead.
+        html: Body as the editor stores it, with comments and fact-check marks. Publish ``html_sanitized`` instead.
         html_sanitized: Body to publish, without the editor's marks.
         version: Number that an update must repeat, so that it cannot overwrite a newer change.
     """
@@ -86,7 +86,7 @@ class Content(ContentSummary):
 
 @frozen(kw_only=True, slots=False)
 class GenerationSettings(Model):
-    """Settings of a generation (specification 4.4). A setting that is None is left to the service."""
+    """Settings for a generation (specification 4.4). Settings that are None are left to the service."""
 
     brand_voice_id: str | None = None
     custom_instructions: str | None = field(default=None, repr=reprlib.repr)

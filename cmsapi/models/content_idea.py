@@ -1,4 +1,4 @@
-"""Searches for content ideas, and the ideas that they find (specification 2.6)."""
+"""Searches for content ideas, and the ideas found (specification 2.6)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContentIdeaSearch(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentIdea(Model):
-    """An idea for a content. The specification shows none of its fields; other keys are in ``extra``."""
+    """An idea for a content. The specification shows none of its fields; further keys are in ``extra``."""
 
     id: str | None = None
     keyword: str | None = None

@@ -11,10 +11,10 @@ from cmsapi.models.base import Model
 
 @frozen(kw_only=True, slots=False)
 class Folder(Model):
-    """A folder of contents.
+    """A folder for contents.
 
     Attributes:
-        depth: Number of folders above it, as the service counts.
+        depth: Number of folders above it, as counted by the service.
         parent_folder_id: The folder above it; None at the top.
     """
 
@@ -26,10 +26,10 @@ class Folder(Model):
 
 
 class FolderTree:
-    """The tree of a workspace's folders, made from the flat list of the service.
+    """The tree of a workspace's folders, made from the service's flat list.
 
-    Each folder of the list is in the tree once. A folder whose parent is not in the list is a root, and so is one
-    folder of each cycle of parents. Siblings keep the order of the list.
+    Each folder in the list appears in the tree once. A folder whose parent is not in the list is a root, and so is
+    one folder in each cycle of parents. Siblings keep the order of the list.
 
     Attributes:
         roots: Folders at the top.
@@ -59,7 +59,7 @@ class FolderTree:
             id_ = parent
 
     def children(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders directly below a folder, given as a `Folder` or by its identifier.
+        """Return the folders directly below a folder, given as a `Folder` or an identifier.
 
         Raises:
             KeyError: The folder is not in the tree.

@@ -12,10 +12,10 @@ from cmsapi.models.base import Model
 
 @frozen(kw_only=True, slots=False)
 class WebPage(Model):
-    """A page of the tracked website, with keywords and contents.
+    """A page of the tracked website, to which keywords and contents belong.
 
     Attributes:
-        url: Address; None for the empty page of a draft (specification 4.3).
+        url: Address; None for a draft's empty page (specification 4.3).
         last_status_code: HTTP status of the last visit.
     """
 
@@ -81,7 +81,7 @@ class ReportBrand(Model):
 
 @frozen(kw_only=True, slots=False)
 class Report(Model):
-    """How well a text follows the recommendations of a keyword or a prompt.
+    """How well a text follows the recommendations for a keyword or a prompt.
 
     Attributes:
         score: 0.0 to 1.0; the ``content_score`` of a content is 0 to 100 instead.
@@ -98,10 +98,10 @@ class Report(Model):
 
 @frozen(kw_only=True, slots=False)
 class PromptReport(Model):
-    """Reports of a prompt by answer engine; engines without an attribute are in ``extra``.
+    """Reports for a prompt by answer engine; engines without an attribute are in ``extra``.
 
     Attributes:
-        chatgpt: The report for ChatGPT; None without one.
+        chatgpt: The report for ChatGPT; None if there is none.
     """
 
     chatgpt: Report | None = None

@@ -1,4 +1,4 @@
-"""Sources for generations of articles: brand voices and knowledge documents (specification 2.5b, 2.8)."""
+"""Sources for generated articles: brand voices and knowledge documents (specification 2.5b, 2.8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkspaceReference(Reference):
 
 @frozen(kw_only=True, slots=False)
 class KnowledgeDocument(Model):
-    """A document that generations of articles may use.
+    """A document that the generation of articles may use.
 
     Attributes:
         status: State of its processing: ``pending``, ``success`` or ``failed``.

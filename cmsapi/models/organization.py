@@ -1,4 +1,4 @@
-"""The organization of a key: users, workspaces and credits (specification 2.1, 2.2, 2.7)."""
+"""The organization that a key belongs to: users, workspaces and credits (specification 2.1, 2.2, 2.7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.models.base import Model, Reference, UserReference
 
 @frozen(kw_only=True, slots=False)
 class Credits(Model):
-    """Credits that an organization has left, by type of credit."""
+    """An organization's remaining credits, by type."""
 
     analysis: int | None = None
     ai_writing: int | None = None
@@ -21,7 +21,7 @@ class Credits(Model):
 
 @frozen(kw_only=True, slots=False)
 class Organization(Model):
-    """The organization of a key."""
+    """The organization that a key belongs to."""
 
     id: str | None = None
     name: str | None = None
@@ -81,7 +81,7 @@ class Workspace(Model):
 
 
 class CreditType(StrEnum):
-    """Types of credits (specification 2.7). A type that is not listed is accepted, too: services add types."""
+    """Types of credit (specification 2.7). Unlisted types are accepted, too, because services add types."""
 
     ANALYSIS = "analysis"
     AI_WRITING = "ai_writing"
@@ -107,7 +107,7 @@ class UsageKeyword(Model):
 
 @frozen(kw_only=True, slots=False)
 class CreditUsage(Model):
-    """An entry of the credit account.
+    """An entry in the credit account.
 
     Attributes:
         amount: Credits spent.

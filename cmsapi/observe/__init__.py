@@ -1,1 +1,1 @@
-"""Observation of a client: events for hooks, and the log."""
+"""Observing a client: events for hooks, and the log."""

@@ -1,4 +1,4 @@
-"""Events, and the hooks that get them.
+"""Events, and the hooks that receive them.
 
 A hook is a function that takes one event. It is called during the observed work, so it must return quickly. Its
 exceptions are logged and change nothing; only those meant to end a program (`BaseException`) are passed on.
@@ -30,14 +30,14 @@ class RequestFinished(Event):
     """An attempt has ended, with or without an answer.
 
     Attributes:
-        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         method: HTTP method.
         path: Path without the query.
         attempt: Number of the attempt, from 1.
         seconds: Seconds from sending to the answer.
-        waited: Seconds for which the limits delayed the request before.
+        waited: Seconds for which the limits delayed the request beforehand.
         status: HTTP status; None without an answer.
-        request_id: Identifier to give to support, if the service sent one.
+        request_id: Identifier to quote to support, if the service sent one.
         error: Name of the error's class if there was no answer.
     """
 
@@ -59,10 +59,10 @@ class RequestFinished(Event):
 
 @frozen
 class RetryScheduled(Event):
-    """A request is going to be repeated.
+    """A request will be repeated.
 
     Attributes:
-        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         attempt: Number of the attempt that failed, from 1.
         seconds: Seconds until the next attempt.
         reason: How the attempt failed.
@@ -82,11 +82,11 @@ class RetryScheduled(Event):
 
 @frozen
 class RateLimitPaused(Event):
-    """Requests wait for the hourly limit, or after a 429.
+    """Requests are waiting for the hourly limit, or after a 429.
 
     Attributes:
-        seconds: Seconds until the next request may leave.
-        reason: Why requests wait.
+        seconds: Seconds until the next request may be sent.
+        reason: Why requests are waiting.
     """
 
     level = logging.WARNING

@@ -1,4 +1,4 @@
-"""The log, and how the environment switches it on."""
+"""The log, and how the environment enables it."""
 
 from __future__ import annotations
 

@@ -4,14 +4,14 @@
 What happens                  What is recorded
 ============================  =======================================================================================
 an attempt ends               a client span ``POST /v1/keywords/{keywordId}/analyze``, as long as the attempt took
-a job succeeds, fails, or     a span ``analysis``, as long as the job took, since its launch or since it was first
-its article waits             watched
+a job succeeds, fails, or     a span ``analysis``, as long as the job took, from its launch or from when it was
+its article awaits review     first watched
 a retry is scheduled, or      an event ``retry`` or ``rate limit`` on the current span
-requests wait for the hour
+requests are paused
 ============================  =======================================================================================
 
-Spans are created after the work has ended, so that none stays open. The parent of a request is the current span of
-the caller, unless that span has ended. Jobs have no parent, because all callers that wait for a job share it.
+Spans are created after the work has ended, so that none stays open. The parent of a request's span is the caller's
+current span, unless that has ended. Jobs' spans have no parent, because all callers that wait for a job share it.
 
 Attributes follow OpenTelemetry's stable conventions where these define them, and begin with ``cmsapi.`` otherwise. They
 contain the identifiers of jobs' targets, but no keys, addresses, queries or texts.
@@ -38,7 +38,7 @@ class TelemetryHook:
 
     Args:
         tracer: Tracer that creates the spans; None for the tracer of the global provider.
-        base_url: Address of the service, for ``server.address`` and ``server.port``, which events do not have.
+        base_url: Address of the service, for ``server.address`` and ``server.port``, which events do not contain.
     """
 
     def __init__(self, tracer: Tracer | None = None, *, base_url: str | None = None) -> None:
@@ -97,7 +97,7 @@ def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
 
 
 def _parent() -> Context | None:
-    """Return an empty context if the current span has ended, as in the poller, which outlives its first call."""
+    """Return an empty context if the current span has ended, as in the poller, which outlives its first caller."""
     span = get_current_span()
     known = span.get_span_context()
     ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote

@@ -16,7 +16,7 @@ class Resource:
 
 
 def texts(**values: object) -> dict[str, str]:
-    """Return the texts that are not None, by their names on the wire.
+    """Return the texts that are not None, under their names on the wire.
 
     Raises:
         ArgumentError: A value is not text.

@@ -16,19 +16,19 @@ class ContentIdeaSearches(Resource):
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and one content-ideas-searches credit (specification 4.6).
 
-        A second search for the same keyword costs another credit. The first search of a program also reads the balance.
+        A second search for the same keyword costs another credit. A program's first search also reads the balance.
 
         Args:
             workspace_id: The workspace.
             keyword: Keyword or topic, at least one character.
 
         Returns:
-            The job; ``await job`` gives the search with its ideas.
+            The job; ``await job`` returns the search with its ideas.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
             LaunchUnknownError: The answer was lost; nothing shows whether the search was launched.
-            ConflictError: The service refuses for another reason.
+            ConflictError: The service refused for another reason.
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._launcher.launch(JobKind.SEARCH, workspace_id, name=keyword, body=body)

@@ -50,11 +50,11 @@ class Contents(Resource):
     ) -> Paginator[ContentSummary]:
         """List the contents of a workspace without their text; one request per page, no credit.
 
-        The specification does not show this list; its filters come from a public reference of the interface.
+        The specification does not show this list; its filters come from a public reference for the interface.
 
         Args:
             workspace_id: The workspace.
-            assigned_to_id: Only contents of this user.
+            assigned_to_id: Only contents assigned to this user.
             content_score: Only contents with this score, 0 to 100.
             content_score_min: Only contents with at least this score.
             content_score_max: Only contents with at most this score.
@@ -109,8 +109,8 @@ class Contents(Resource):
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
-            page_id: The page to attach it to; None creates an empty page, which the content then shows.
-            folder_id: The folder to put it into.
+            page_id: The page to attach it to; None creates an empty page, shown as the content's ``page``.
+            folder_id: The folder to put it in.
             assigned_to_id: The user to assign it to.
             content_status_id: Its workflow status.
             due_date: When it is due; a time without a zone is taken as UTC.
@@ -145,9 +145,9 @@ class Contents(Resource):
         content_status_id: str | Unset | None = UNSET,
         due_date: datetime | Unset | None = UNSET,
     ) -> Content:
-        """Change a content whose version is known; one request, no credit. `edit` reads the version by itself.
+        """Change a content whose version is known; one request, no credit. `edit` reads the version itself.
 
-        A field left out stays as it is. None clears a field: ``folder_id=None`` takes the content out of its folder.
+        Omitted fields stay unchanged. None clears a field: ``folder_id=None`` takes the content out of its folder.
 
         Args:
             content_id: The content.
@@ -155,7 +155,7 @@ class Contents(Resource):
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
-            folder_id: The folder to put it into.
+            folder_id: The folder to put it in.
             assigned_to_id: The user to assign it to.
             content_status_id: Its workflow status.
             due_date: When it is due; a time without a zone is taken as UTC.
@@ -245,7 +245,7 @@ class Contents(Resource):
     async def delete(self, content_id: str) -> None:
         """Delete a content with its text for good; one request, no credit (specification 4.3).
 
-        After a lost answer the request is repeated; a content that is gone by then counts as deleted.
+        If an answer is lost, the request is repeated; a content that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.
@@ -257,8 +257,8 @@ class Contents(Resource):
     ) -> Job[GenerationReview]:
         """Launch the generation of an article; two requests and AI-writing credits (specification 4.4).
 
-        While a generation of the content with the same settings runs or waits for its decision, its job is returned,
-        and nothing is charged.
+        While a generation of the content with the same settings is running or awaiting its decision, its job is
+        returned, and nothing is charged.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
@@ -267,13 +267,13 @@ class Contents(Resource):
                 takes the `GenerationReview` and returns one of these, or None to leave it in review.
 
         Returns:
-            The job; ``await job`` gives the review, to ``confirm()`` or ``cancel()``.
+            The job; ``await job`` returns the review, to ``confirm()`` or ``cancel()``.
 
         Raises:
             JobError: A generation with other settings is under way.
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
             LaunchUnknownError: The answer was lost, and the content does not show whether the generation was launched.
-            ConflictError: The service refuses, for example because the keyword is not analyzed.
+            ConflictError: The service refused, for example because the keyword is not analyzed.
         """
         if settings is not None and not isinstance(settings, GenerationSettings):
             raise ArgumentError("settings", f"must be GenerationSettings, got {type(settings).__name__}")
@@ -294,7 +294,7 @@ class Contents(Resource):
 
 
 def _fields(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not `UNSET`, checked, by their names on the wire."""
+    """Check the fields that are not `UNSET`, and return them under their names on the wire."""
     changed = {name: value for name, value in fields.items() if value is not UNSET}
     for name, value in changed.items():
         if name == "title":
@@ -319,7 +319,7 @@ def _stored(content: Content, name: str) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    # A cleared text may come back as "" or as null, and a time without its microseconds.
+    # Cleared text may come back as "" or as null, and a time without its microseconds.
     if isinstance(value, datetime):
         return timestamp(value.replace(microsecond=value.microsecond // 1000 * 1000))
     return value or None

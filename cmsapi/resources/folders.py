@@ -28,7 +28,7 @@ class Folders(Resource):
         Args:
             workspace_id: The workspace.
             name: Name, at least one character.
-            parent_folder_id: The folder above it; None for the top.
+            parent_folder_id: The folder above it; None for the top level.
 
         Raises:
             OutcomeUnknownError: The folder may exist; list the folders before repeating the call.
@@ -39,8 +39,8 @@ class Folders(Resource):
     async def delete(self, folder_id: str) -> None:
         """Delete a folder for good; one request, no credit (specification 4.2).
 
-        Its contents are kept, without a folder; nothing shows afterwards which contents were in it. After a lost answer
-        the request is repeated; a folder that is gone by then counts as deleted.
+        Its contents are kept, without a folder; afterwards nothing shows which contents were in it. If an answer is
+        lost, the request is repeated; a folder that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.

@@ -42,7 +42,7 @@ class Pages(Resource):
             url: Address of the page, at least one character.
 
         Raises:
-            OutcomeUnknownError: The page may be imported; list the pages before repeating the call.
+            OutcomeUnknownError: The page may have been imported; list the pages before repeating the call.
         """
         return await self._pipeline.call("import_page", WebPage, workspace_id, json={"url": check_text("url", url)})
 
@@ -53,7 +53,7 @@ class Pages(Resource):
     async def delete(self, page_id: str) -> None:
         """Delete a page and **all its contents** for good; one request, no credit (specification 4.3).
 
-        After a lost answer the request is repeated; a page that is gone by then counts as deleted.
+        If an answer is lost, the request is repeated; a page that is gone by then counts as deleted.
 
         Raises:
             NotFoundError: It does not exist, or is not visible to this key.
@@ -90,7 +90,7 @@ class Keywords(Resource):
             keyword: Search term, at least one character.
 
         Raises:
-            OutcomeUnknownError: The keyword may be tracked; list the keywords before repeating the call.
+            OutcomeUnknownError: The keyword may have been added; list the keywords before repeating the call.
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._pipeline.call("add_keyword", Keyword, page_id, json=body)
@@ -98,18 +98,18 @@ class Keywords(Resource):
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
 
-        While an analysis of the keyword runs, its job is returned, and nothing is charged.
+        While an analysis of the keyword is running, its job is returned, and nothing is charged.
 
         Args:
             keyword_id: The keyword.
 
         Returns:
-            The job; ``await job`` gives the keyword as it is after the analysis.
+            The job; ``await job`` returns the keyword as it is after the analysis.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
             LaunchUnknownError: The answer was lost, and the keyword does not show whether the analysis was launched.
-            ConflictError: The service refuses for another reason.
+            ConflictError: The service refused for another reason.
         """
         return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
 
@@ -122,24 +122,24 @@ class Keywords(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> Report:
-        """Score a content, or a text, against the recommendations for a keyword; one request, no credit.
+        """Score a content or a text against the recommendations for a keyword; one request, no credit.
 
         Args:
             keyword_id: A keyword that has been analyzed.
             content_id: The content to score, instead of title and html.
             title: Title of the text to score.
             html: Body of the text to score.
-            meta_description: Description for search engines; it is scored, too.
+            meta_description: Description for search engines, which is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor a text is given, or something of both is.
+            ArgumentError: Neither a content nor a text is given, or parts of both are.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
 
 
 class Prompts(Resource):
-    """Read and add prompts, and score texts against them. The specification shows none of this."""
+    """Read, add and analyze prompts, and score texts against them. The specification does not show these calls."""
 
     def list(self, keyword_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Prompt]:
         """List the prompts of a keyword; one request per page, no credit.
@@ -175,19 +175,19 @@ class Prompts(Resource):
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, presumably, one analysis credit.
 
-        While an analysis of the prompt runs, its job is returned, and nothing is charged. The specification does not
-        show this call.
+        While an analysis of the prompt is running, its job is returned, and nothing is charged. The specification does
+        not show this call.
 
         Args:
             prompt_id: The prompt.
 
         Returns:
-            The job; ``await job`` gives the prompt as it is after the analysis.
+            The job; ``await job`` returns the prompt as it is after the analysis.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
             LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
-            ConflictError: The service refuses for another reason.
+            ConflictError: The service refused for another reason.
         """
         return await self._launcher.launch(JobKind.PROMPT, prompt_id)
 
@@ -200,17 +200,17 @@ class Prompts(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> PromptReport:
-        """Score a content, or a text, against the answers of AI answer engines to a prompt; one request, no credit.
+        """Score a content or a text against the answers of AI answer engines to a prompt; one request, no credit.
 
         Args:
-            prompt_id: A prompt; without an analysis it has no report.
+            prompt_id: A prompt; before its analysis it has no report.
             content_id: The content to score, instead of title and html.
             title: Title of the text to score.
             html: Body of the text to score.
-            meta_description: Description for search engines; it is scored, too.
+            meta_description: Description for search engines, which is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor a text is given, or something of both is.
+            ArgumentError: Neither a content nor a text is given, or parts of both are.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
@@ -220,7 +220,7 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     """Return the body of a request for a score.
 
     Raises:
-        ArgumentError: Neither a content nor a text is given, or something of both is.
+        ArgumentError: Neither a content nor a text is given, or parts of both are.
     """
     if content_id is None:
         check_text("title", title, minimum=0)

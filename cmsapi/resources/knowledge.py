@@ -1,4 +1,4 @@
-"""Sources for generations of articles: brand voices and knowledge documents (specification 2.5b, 4.6b, 4.8)."""
+"""Sources for generated articles: brand voices and knowledge documents (specification 2.5b, 4.6b, 4.8)."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class KnowledgeDocuments(Resource):
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
     ) -> Job[KnowledgeDocument]:
-        """Create a document from a text or an address, which the service then processes; one request, no credit.
+        """Create a document from text or an address, for the service to process; one request, no credit.
 
         The specification does not show this call.
 
         Args:
             workspace_id: The workspace.
             name: Name of the document, at least one character.
-            text: Text of the document; or
-            url: an address to read it from.
+            text: Text of the document.
+            url: Address to read it from, instead of ``text``.
 
         Returns:
-            The job that processes it; ``job.id`` is the document's id, and ``await job`` returns the document.
+            The job of processing it; ``job.id`` is the document's id, and ``await job`` returns the document.
 
         Raises:
             ArgumentError: Neither or both of ``text`` and ``url`` are given.
-            LaunchUnknownError: The answer was lost; list the documents before you repeat the call.
+            LaunchUnknownError: The answer was lost; list the documents before repeating the call.
         """
         if (text is None) == (url is None):
             raise ArgumentError("text", "or url must be given, and not both")

@@ -1,4 +1,4 @@
-"""The organization of a key: members, workspaces and usages of credits (specification 2.1, 2.2, 2.7, 4.2, 4.7, 4.8)."""
+"""The organization of a key: members, workspaces and credit usages (specification 2.1, 2.2, 2.7, 4.2, 4.7, 4.8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Users(Resource):
     """List the members of the organization. `Client.me` returns the key's own user."""
 
     def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
-        """List the members with their role; one request per page, no credit (specification 4.8).
+        """List the members with their roles; one request per page, no credit (specification 4.8).
 
         Args:
             page: Number of the first page to read, from 1.
@@ -63,7 +63,7 @@ class Workspaces(Resource):
 
 
 class CreditUsages(Resource):
-    """List the usages of credits."""
+    """List credit usages."""
 
     def list(
         self,
@@ -73,11 +73,11 @@ class CreditUsages(Resource):
         page: int = 1,
         limit: int = MAX_LIMIT,
     ) -> Paginator[CreditUsage]:
-        """List the organization's entries of one type of credits; one request per page, no credit (specification 4.7).
+        """List the organization's usages of one type of credit; one request per page, no credit (specification 4.7).
 
         Args:
-            type: Type of credits; the service takes one type per request.
-            text: Only entries with this text.
+            type: Type of credit; the service takes one type per request.
+            text: Only entries that contain this text.
             page: Number of the first page to read, from 1.
             limit: Entries per page, 1 to 100.
         """

@@ -1,4 +1,4 @@
-"""A request that was admitted and checked, as the handlers see it."""
+"""An admitted and checked request, as the handlers see it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.sandbox.jobs import Jobs
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
-# Tables of the records that identifiers in paths and bodies name.
+# The tables that contain the records named by identifiers in paths and bodies.
 TABLES: Mapping[str, str] = {
     "workspaceId": "workspaces",
     "folderId": "folders",
@@ -35,7 +35,7 @@ class Call:
 
     store: Store
     jobs: Jobs
-    user: Record  # of the key
+    user: Record  # to whom the key belongs
     path: Mapping[str, str]  # one parameter, or none
     query: Mapping[str, Any]  # with the defaults of missing parameters
     body: Mapping[str, Any]  # empty if the request has none
@@ -54,7 +54,7 @@ class Call:
         return record
 
     def children(self, table: str) -> Iterator[Record]:
-        """Return the records that belong to the record of the path, newest first."""
+        """Return the records that belong to the record that the path names, newest first."""
         [parameter] = self.path
         return self.store.find(table, **{parameter: self.record["id"]})
 
@@ -62,7 +62,7 @@ class Call:
         """Return an identifier in the body; None if it is missing or null.
 
         Raises:
-            Refusal: 422 with the name of the field: the workspace of the path has no such record.
+            Refusal: 422 with the name of the field: the workspace of the request has no such record.
         """
         identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:
@@ -73,7 +73,7 @@ class Call:
         return str(identifier)
 
     def page(self, records: Iterable[Record], show: Show) -> Document:
-        """Return one page of records as the envelope of specification 1, rule 3."""
+        """Return one page of records in the envelope of specification 1, rule 3."""
         number, limit, found = self.query["page"], self.query["limit"], list(records)
         first = (number - 1) * limit
         data = [show(self.store, record) for record in found[first : first + limit]]

@@ -1,4 +1,4 @@
-"""Checks of queries and bodies against the schemas of an operation (specification 7: 400 malformed, 422 invalid)."""
+"""Checks of queries and bodies against an operation's schemas (specification 7: 400 malformed, 422 invalid)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
-# Imported with the sandbox: jsonschema reads its schemas from files, which must not happen in an event loop.
+# Imported together with the sandbox: jsonschema reads its schemas from files, which must not happen in an event loop.
 try:
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.exceptions import best_match

@@ -1,7 +1,7 @@
-"""The service's clock: intervals of the event loop, and a calendar that starts at the real time.
+"""The service's clock: intervals by the event loop, and a calendar that starts at the real time.
 
-Durations, limits and faults run on ``loop.time()``, so that they follow virtual time. The calendar (`Date` header,
-timestamps) is read once, when the sandbox is created, and moves with the loop afterwards: a frozen ``time.time()`` does
+Durations, limits and faults use ``loop.time()``, so that they follow virtual time. The calendar (`Date` header,
+timestamps) is set once, when the sandbox is created, and then advances with the loop: a frozen ``time.time()`` does
 not stop it.
 """
 
@@ -28,7 +28,7 @@ class Clock:
         self._last = 0.0
 
     def now(self) -> float:
-        """Return the loop's time; outside a loop the time of the last call."""
+        """Return the loop's time; outside a loop, the time of the last call inside one."""
         try:
             now = asyncio.get_running_loop().time() + self._shift
         except RuntimeError:

@@ -1,7 +1,7 @@
 """How the sandbox charges credits: three balances, and a usage entry for each change (specification 1, 2.7, 3, 4.7).
 
-A launch without a credit for it gets a 409. `Choices.charged` decides when a job is charged, and whether a failed job
-is refunded.
+A launch for which no credit is left gets a 409. `Choices.charged` decides when a job is charged, and whether a failed
+job is refunded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
 DEFAULT_BALANCES: Mapping[str, int] = {"analysis": 5000, "aiWriting": 1000, "contentIdeasSearches": 2000}
-# Names of the balances in credit usages.
+# The balances' names in credit usages.
 CREDIT_TYPES: Mapping[str, str] = {
     "analysis": "analysis",
     "aiWriting": "ai_writing",
@@ -29,7 +29,7 @@ PAID_FROM: Mapping[str, str] = {
 
 
 class Credits:
-    """The credits of the organization. Balances that are not given start with their defaults."""
+    """The credits of the organization. Balances that are not given start at their defaults."""
 
     def __init__(self, store: Store, balances: Mapping[str, int] | None) -> None:
         unknown = set(balances or ()) - set(DEFAULT_BALANCES)

@@ -1,4 +1,4 @@
-"""Documents: the parts of records that clients see, a function for each kind of record (specification 2)."""
+"""Documents: the parts of records that clients see, with a function for each kind of record (specification 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _fields(*names: str) -> Show:
 
 
 def _related(store: Store, table: str, identifier: str | None, *names: str) -> Document | None:
-    """Return some fields of a related record, or None without an identifier."""
+    """Return some fields of a related record, or None if there is no identifier."""
     return None if identifier is None else _pick(store.tables[table][identifier], *names)
 
 
@@ -44,7 +44,7 @@ member: Show = _fields(*MEMBER, "role")
 
 
 def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
-    """Return the user of a key, with the organization and its credits (specification 2.1)."""
+    """Return a key's user, with the organization and its credits (specification 2.1)."""
     organization = store.tables["organizations"][record["organizationId"]]
     return {
         **_pick(record, *MEMBER, "languageCode"),
@@ -58,7 +58,7 @@ def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
 
 
 def workspace_member(store: Store, record: Record) -> Document:
-    """Return a user with the role in the workspace, which is not the role in the organization."""
+    """Return a user with the role in the workspace, which may differ from the role in the organization."""
     return {**member(store, record), "role": record["workspaceRole"]}
 
 

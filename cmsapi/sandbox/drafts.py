@@ -7,7 +7,7 @@ from typing import Any
 
 from cmsapi.sandbox.store import Record, Store
 
-WORDS_OF_FULL_SCORE = 800  # words from which a content scores 100; the real formula is unknown
+WORDS_OF_FULL_SCORE = 800  # number of words from which a content scores 100; the real formula is unknown
 TAG = re.compile(r"<!--.*?-->|<(/?)(span|mark)\b([^>]*)>", re.DOTALL | re.IGNORECASE)
 MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-fact-check\b")}
 
@@ -57,7 +57,7 @@ def sanitize(html: str) -> str:
 
 
 def count_words(html: str) -> int:
-    """Return the number of words of a sanitized body."""
+    """Return the number of words in a sanitized body."""
     return len(re.sub(r"<[^>]*>", " ", html).split())
 
 
@@ -67,7 +67,7 @@ def score(words: int) -> int | None:
 
 
 def article(title: str, keyword: str, *, fact_checks: bool) -> str:
-    """Return the body of a generated article, with fact-check marks of the editor if they were asked for."""
+    """Return the body of a generated article, with the editor's fact-check marks if they were requested."""
     sentence = f"A paragraph about {keyword} that helps readers to choose, compare and decide. "
     claim = f"Most readers of {keyword} pages look at prices first."
     if fact_checks:

@@ -1,4 +1,4 @@
-"""How long jobs take: distributions of seconds, drawn from a seeded generator."""
+"""How long jobs take: distributions of durations in seconds, sampled with a seeded generator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Lognormal:
 
 @frozen
 class Mixture:
-    """Durations drawn from a weighted mixture of distributions.
+    """Durations sampled from a weighted mixture of distributions.
 
     Args:
         parts: Pairs of a weight and a distribution.
@@ -54,7 +54,7 @@ class Mixture:
     parts: Sequence[tuple[float, Distribution]]
 
     def draw(self, rng: Random) -> float:
-        """Return a duration in seconds, drawn from a part that is chosen by weight."""
+        """Return a duration in seconds, sampled from a part that is chosen by weight."""
         weights = [weight for weight, _ in self.parts]
         return rng.choices(self.parts, weights)[0][1].draw(rng)
 

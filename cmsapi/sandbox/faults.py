@@ -17,28 +17,28 @@ GATEWAY_PAGE = b"<html><head><title>Error</title></head><body><h1>The page canno
 
 
 @define(eq=False)
-class Dropped(Exception):  # noqa: N818 - it is what the network does
+class Dropped(Exception):  # noqa: N818 - it is what a network does
     """Raised when there is no answer because a fault closed or refused the connection."""
 
-    sent: bool  # False if the connection was refused, so that nothing of the request can have arrived
+    sent: bool  # False if the connection was refused, so that no part of the request can have arrived
 
 
 @frozen(kw_only=True, eq=False)
 class Fault:
-    """A fault. Each request gets the first fault that matches it and is not used up.
+    """A fault. Each request meets the first fault that matches it and is not used up.
 
     Args:
         match: Name of an operation such as ``get_keyword``, or a glob.
         after: Number of matching requests that pass before the fault begins.
         times: Number of requests that the fault hits; None for all.
-        share: Probability that the fault hits a matching request, drawn from the seed.
+        share: Probability that the fault hits a matching request; the seed decides.
         since: Seconds after the first request at which the fault begins.
         until: Seconds after the first request at which the fault ends.
         status: Status of the answer, in place of the service's own.
-        body: Body of that answer: ``spec`` as in specification 7; ``foreign`` is an HTML page, as from a gateway.
+        body: Body of that answer: ``spec`` as in specification 7; ``foreign`` is an HTML page, as if from a gateway.
         effect: True if the service carries out the request before it answers with `status`.
-        retry_after: Seconds of the ``Retry-After`` header of that answer.
-        refuse: True refuses the connection: nothing of the request arrives.
+        retry_after: Seconds in the ``Retry-After`` header of that answer.
+        refuse: True refuses the connection: no part of the request arrives.
         drop: Close the connection ``before`` the service carries out the request, or ``after``.
         garbage: True cuts the body of the answer in half.
         slow: Seconds by which the answer is delayed.
@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def refusal(self) -> Refusal | None:
-        """The error answer; None without a status."""
+        """The error answer; None if the fault has no status."""
         if self.status is None:
             return None
         seconds = 1 if self.retry_after is None and self.status == 429 else self.retry_after
@@ -75,7 +75,7 @@ class Fault:
         return Refusal(self.status, "A fault of the sandbox.", headers)
 
     def spoil(self, answer: Response | None) -> Response | None:
-        """Return the service's answer as the client gets it; None if the connection is closed."""
+        """Return the service's answer as the client receives it; None if the connection is closed."""
         if self.refuse or self.drop:
             return None
         refusal = self.refusal
@@ -93,12 +93,12 @@ class Faults:
 
     Args:
         rules: Faults in order of precedence.
-        latency: Seconds from a request to its answer, half of it each way; a pair is a range, drawn from the seed.
+        latency: Seconds from a request to its answer, half of it each way; a pair is a range to sample from.
     """
 
     rules: list[Fault] = field(factory=list)
     latency: float | tuple[float, float] = 0.0
-    _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed, and hit
+    _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed and hit
 
     def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
         """Return the fault for a request that arrives now, and count it; `NO_FAULT` if none matches."""
@@ -114,6 +114,6 @@ class Faults:
         return NO_FAULT
 
     def delay(self, rng: Random) -> float:
-        """Return the latency of one way in seconds."""
+        """Return the one-way latency in seconds."""
         least, most = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
         return rng.uniform(least, most) / 2 if most else 0.0

@@ -1,4 +1,4 @@
-"""The initial data of a sandbox: an organization with two workspaces, of which a member sees only the first."""
+"""The initial data of a sandbox: an organization with two workspaces, of which members see only the first."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapp
     Args:
         store: The store.
         keywords: Number of keywords that were never analyzed, or their texts.
-        contents: Number of contents, each on a page of its own with an analyzed keyword.
+        contents: Number of contents, each on its own page with an analyzed keyword.
 
     Returns:
         Identifiers by table in order of creation, without those inside the second workspace. The first user is the
-        administrator, the second the member.
+        administrator, the others are members.
     """
     phrases = _phrases()
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]

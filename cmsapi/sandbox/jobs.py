@@ -1,7 +1,7 @@
-"""Asynchronous work of the service: analyses, searches, generations, documents (specification 3 and 4.4 to 4.6).
+"""The service's asynchronous work: analyses, searches, generations, documents (specification 3 and 4.4 to 4.6).
 
-A job is a record whose status word changes by itself: a first word at the launch, perhaps a second word, and a word at
-the end. The times of the changes are drawn at the launch and put into a heap; before the service looks at a request, it
+A job is a record whose status word changes over time: a first word at launch, perhaps a second word, and a word at the
+end. The times of the changes are chosen at launch and pushed onto a heap; before the service looks at a request, it
 makes all changes that are due. There are no tasks and no timers.
 """
 
@@ -28,10 +28,10 @@ QUEUED_PART = 0.1  # fraction of an analysis's duration before its status is pen
 class Kind:
     """Properties that all jobs of a kind share."""
 
-    field: str  # of the record, with the status
-    words: tuple[str, ...]  # at the launch, and after `QUEUED_PART` of the duration
+    field: str  # the record's field that contains the status
+    words: tuple[str, ...]  # at launch, and after `QUEUED_PART` of the duration
     success: str  # the word after a success
-    duration: Distribution  # default; the real durations are unknown
+    duration: Distribution  # by default; the real durations are unknown
 
 
 KINDS: Mapping[str, Kind] = {
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """End of a job: status word (None for null), seconds until then, and number of ideas (None draws these two)."""
+    """End of a job: status word (None for null), duration in seconds, and number of ideas (None samples these two)."""
 
     word: str | None = "success"
     duration: float | None = None
@@ -61,18 +61,18 @@ class Job:
 
     record: Record  # shows its status
     launch: AcceptedLaunch
-    usage: Record  # workspace, user and keyword of its credit usages
-    finished: Finished | None  # called with the record, the time of the end and the outcome, after the status has moved
+    usage: Record  # workspace, user and keyword for its credit usages
+    finished: Finished | None  # called with the record, the end time and the outcome, after the status has changed
 
 
 class Jobs:
-    """All jobs of a service. ``durations`` is one duration for all kinds or a mapping by kind; numbers are seconds."""
+    """All jobs of a service. ``durations`` is one duration for all kinds, or a mapping by kind; numbers are seconds."""
 
     def __init__(
         self,
         seed: int,
         store: Store,
-        credits: Credits,  # noqa: A002 - the word of the specification
+        credits: Credits,  # noqa: A002 - the specification's word
         ledger: Ledger,
         durations: Distribution | float | Mapping[str, Distribution | float] | None,
     ) -> None:
@@ -96,7 +96,7 @@ class Jobs:
         self.outcomes: dict[str, Outcome] = {}
 
     def check(self, kind: str, record: Record | None = None) -> None:
-        """Check that a job may be launched: a credit is left, and no job runs on the record.
+        """Check that a job may be launched: a credit is left, and no job is running on the record.
 
         Raises:
             Refusal: 409.
@@ -128,7 +128,7 @@ class Jobs:
             heapq.heappush(self._moves, (at, self._number, job, word))
 
     def advance(self, now: float) -> None:
-        """Make all changes of status that are due at a time."""
+        """Make all status changes that are due at a time."""
         while self._moves and self._moves[0][0] <= now:
             at, _, job, word = heapq.heappop(self._moves)
             if self._running.get(job.launch.job_id) is not job:
@@ -139,7 +139,7 @@ class Jobs:
                 job.record[KINDS[job.launch.kind].field] = word
 
     def finish(self, target: str | None) -> int:
-        """End the running jobs of a target, or all running jobs, now; return their number."""
+        """End the running jobs of a target, or all running jobs, at once; return their number."""
         now = self._store.clock.now()
         self.advance(now)
         jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]

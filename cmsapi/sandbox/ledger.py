@@ -1,4 +1,4 @@
-"""What happened at the service: each request that arrived, and each launch that was accepted."""
+"""What the service has seen: each request that left a client, and each launch that was accepted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AcceptedLaunch:
         time: Acceptance on the loop's clock, in seconds.
         job_id: Identifier of the record that the job changes: the target, the search, the generation or the document.
         number: 1 for the first accepted launch of this kind and target, then 2, …
-        credits: Credits that it has cost so far.
+        credits: Credits charged for it so far.
     """
 
     kind: str
@@ -51,10 +51,10 @@ class AcceptedLaunch:
 
 @define
 class Ledger:
-    """Record of requests and launches, for the assertions of tests.
+    """Record of requests and launches, for assertions in tests.
 
     Attributes:
-        requests: All requests in order of their answers.
+        requests: All requests in order of arrival.
         launches: All accepted launches in order.
     """
 

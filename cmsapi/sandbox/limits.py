@@ -1,6 +1,6 @@
-"""The two rate limits of a key (specification 8): exact sliding windows, judged when a request arrives.
+"""The two rate limits of a key (specification 8): exact sliding windows, checked when a request arrives.
 
-A request that is admitted counts in both windows; a refused one counts in neither. A request leaves a window exactly
+An admitted request counts in both windows; a refused one counts in neither. A request leaves a window exactly
 1 second or 3,600 seconds after its arrival.
 """
 
@@ -20,12 +20,12 @@ HOUR = 3600.0  # seconds of the hourly window
 
 @frozen
 class Limits:
-    """Rate limits of each key.
+    """Rate limits for each key.
 
     Args:
         per_second: Requests in any second.
         per_hour: Requests in any hour.
-        used: Requests that count as sent in the hour before the first request of a key.
+        used: Requests that count as sent in the hour before a key's first request.
         colleague: Requests per hour that another program sends with the same key, at even intervals.
         used_age: Age of the used requests in seconds; None spreads them evenly over the hour.
     """
@@ -38,7 +38,7 @@ class Limits:
 
 
 class KeyWindows:
-    """Both windows of one key, from its first request on."""
+    """Both windows of one key, starting at its first request."""
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
@@ -52,14 +52,14 @@ class KeyWindows:
         self._colleague_at = now + self._interval
 
     def arrive(self, now: float) -> float | None:
-        """Count a request and return None, or return the seconds after which both windows would admit it."""
+        """Count a request and return None, or return the seconds until both windows would admit it."""
         while self._interval and self._colleague_at <= now:
             at, self._colleague_at = self._colleague_at, self._colleague_at + self._interval
             self._admit(at)
         return self._admit(now)
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the rate headers of an answer (specification 8, rule 2)."""
+        """Return the rate headers for an answer (specification 8, rule 2)."""
         self._forget(now)
         return {
             "x-ratelimit-limit": str(self._limits.per_hour),

@@ -26,12 +26,12 @@ class Operation:
     """An operation of the service. Schemas have no references."""
 
     name: str
-    status: int  # of its success
+    status: int  # of a successful answer
     public: bool  # needs no key and is not limited (specification 8, rule 3)
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
-    reads_body: bool  # looks at the body and its media type
-    body: dict[str, Any] | None  # None if the content of the body is ignored
+    reads_body: bool  # the body and its media type matter
+    body: dict[str, Any] | None  # None if the body's content is ignored
     body_required: bool
 
 
@@ -41,7 +41,7 @@ class Match:
 
     operation: Operation | None
     path: Mapping[str, str] = field(factory=dict)  # parameters
-    allowed: tuple[str, ...] = ()  # methods of the path, if it has no such method
+    allowed: tuple[str, ...] = ()  # the path's methods, if it lacks the requested one
     public: bool = False  # the path needs no key and is not limited
 
 
@@ -50,7 +50,7 @@ class Routes:
 
     def __init__(self, description: bytes) -> None:
         self.description = description
-        self._tree: dict[str | None, Any] = {}  # by segment; "{}" matches any segment, None leads to the methods
+        self._tree: dict[str | None, Any] = {}  # by segment; "{}" matches any segment, and None leads to the methods
         document = json.loads(description)
         for path, methods in document["paths"].items():
             node = self._tree
@@ -59,7 +59,7 @@ class Routes:
             node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
 
     def match(self, method: str, path: str) -> Match:
-        """Return the operation of a method and an encoded path."""
+        """Return the operation for a method and an encoded path."""
         node, values = self._tree, []
         for segment in path.split("/"):
             if segment in node and segment != "{}":
@@ -79,7 +79,7 @@ class Routes:
 @cache
 def routes() -> Routes:
     """Return the routes of the service; the document is read once."""
-    # get_data reads as an import does, so that detectors of blocking calls accept it inside a loop.
+    # get_data reads as an import does, so that blocking-call detectors accept it inside a loop.
     return Routes(pkgutil.get_data("cmsapi.sandbox", "openapi.json") or b"")
 
 

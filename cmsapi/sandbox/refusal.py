@@ -11,7 +11,7 @@ CODES: Mapping[int, str] = {
     401: "unauthorized",
     403: "forbidden",
     404: "not_found",
-    405: "method_not_allowed",  # not shown by the specification, nor is the next
+    405: "method_not_allowed",  # not in the specification, nor is 415
     409: "conflict",
     415: "unsupported_media_type",
     422: "validation_error",
@@ -23,7 +23,7 @@ CODES: Mapping[int, str] = {
 
 
 @define(eq=False)
-class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the sandbox
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the sandbox
     """Raised when a handler or a check answers with an error.
 
     Args:

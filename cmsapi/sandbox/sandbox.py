@@ -20,14 +20,14 @@ from cmsapi.sandbox.limits import Limits
 from cmsapi.sandbox.service import Service
 from cmsapi.sandbox.store import ALPHABET, Choices, Store
 
-KEYWORDS = 20  # keywords of a new sandbox that were never analyzed
-CONTENTS = 5  # contents of a new sandbox
-KEY_CHARACTERS = 32  # characters of a key after sk_
+KEYWORDS = 20  # never analyzed keywords in a new sandbox
+CONTENTS = 5  # contents in a new sandbox
+KEY_CHARACTERS = 32  # number of characters in a key after sk_
 IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so that a forgotten `transport` fails at once
 
 
 class Transport:
-    """Transport of an in-process sandbox; no socket is involved."""
+    """Transport for an in-process sandbox; no socket is involved."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -43,7 +43,7 @@ class Transport:
         try:
             if not self._service.faults.latency:
                 return await self._service.handle(request)
-            # A request that has left the client arrives, even if the client stops waiting.
+            # A request that has left the client will arrive, even if the client stops waiting.
             task = asyncio.create_task(self._service.handle(request))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -61,18 +61,18 @@ class Sandbox:
     """A whole service. The same seed gives the same identifiers, keys, durations and faults.
 
     ``transport`` answers in process, `serve` on a loopback socket; both lead to the same records and limits. All
-    intervals are on the clock of the running event loop, so that virtual time works.
+    intervals use the clock of the running event loop, so that virtual time works.
 
     Args:
         seed: Seed of all random values.
         keywords: Number of keywords that were never analyzed, or their texts.
         contents: Number of contents, each on a page whose keyword has been analyzed, so that a generation can start.
-        limits: Rate limits of each key.
-        durations: Durations of jobs: a distribution or a number of seconds, for all or by kind (``analysis``,
+        limits: Rate limits for each key.
+        durations: Durations of jobs: a distribution or a number of seconds, for all jobs or by kind (``analysis``,
             ``prompt``, ``search``, ``generation``, ``knowledge_document``).
         faults: Faults and latency between client and service.
-        credits: Balances at the start (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
-        choices: Behaviour where the specification says nothing.
+        credits: Initial balances (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
+        choices: Behaviour where the specification is silent.
         clock_skew: Seconds by which the service's calendar is ahead of the real one.
         epoch: Calendar time of the first request in seconds since 1970; None for the present.
 
@@ -80,7 +80,7 @@ class Sandbox:
         transport: Transport for ``Client(transport=)``.
         base_url: Address for ``Client(base_url=)``; the real one inside `serve`.
         api_key: Key of an administrator.
-        member_key: Key of a member, who does not see the private workspace and may not do what needs an Admin.
+        member_key: Key of a member, who does not see the private workspace and may not do what requires an Admin.
         workspace_id: Workspace of all pages, keywords and other records listed here.
         private_workspace_id: Workspace that only the administrator sees.
         user_ids: Users of the organization, the administrator first.
@@ -106,7 +106,7 @@ class Sandbox:
         limits: Limits | None = None,
         durations: Distribution | float | Mapping[str, Distribution | float] | None = None,
         faults: Faults | Fault | Iterable[Fault] | None = None,
-        credits: Mapping[str, int] | None = None,  # noqa: A002 - the word of the specification
+        credits: Mapping[str, int] | None = None,  # noqa: A002 - the specification's word
         choices: Choices | None = None,
         clock_skew: float = 0.0,
         epoch: float | None = None,
@@ -118,7 +118,7 @@ class Sandbox:
         store = Store(seed, self._clock, choices or Choices())
         self._jobs = Jobs(seed, store, Credits(store, credits), self.ledger, durations)
         ids = populate(store, keywords, contents)
-        rng = Random(f"{seed} keys")  # noqa: S311 - keys of a sandbox protect nothing
+        rng = Random(f"{seed} keys")  # noqa: S311 - a sandbox's keys protect nothing
         faults_rng = Random(f"{seed} faults")  # noqa: S311 - made-up faults
         self.api_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
         self.member_key: str = "sk_" + "".join(rng.choices(ALPHABET, k=KEY_CHARACTERS))
@@ -163,13 +163,13 @@ class Sandbox:
             target: Identifier of a keyword, prompt or content, seed keyword of a search or name of a document, existing
                 or not; or the identifier of a search, generation or document.
             outcome: ``success``, ``failed``, or any other word that the service should show; None for null.
-            duration: Seconds that later jobs take, in place of a drawn duration.
+            duration: Seconds that later jobs take, in place of a sampled duration.
             ideas: Number of ideas that a search finds.
         """
         self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
     def finish(self, target: str | None = None) -> int:
-        """End running jobs now.
+        """End running jobs at once.
 
         Args:
             target: Target as in `set_outcome`; None for all jobs.
@@ -181,7 +181,7 @@ class Sandbox:
 
     @asynccontextmanager
     async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
-        """Serve on a socket while the context is open; its value is the base URL.
+        """Serve on a socket while the context is open; it yields the base URL.
 
         Args:
             port: Port; 0 takes a free one.

@@ -1,4 +1,4 @@
-"""The service on a socket, for clients and tools of any language."""
+"""The service on a socket, for clients and tools in any language."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cmsapi.messages import Request
 from cmsapi.sandbox.faults import Dropped
 from cmsapi.sandbox.service import Service
 
-SHUTDOWN = 0.1  # seconds that unfinished answers have when the server stops
+SHUTDOWN = 0.1  # seconds left for unfinished answers when the server stops
 
 
 @asynccontextmanager
 async def listen(service: Service, host: str, port: int) -> AsyncIterator[str]:
-    """Serve while the context is open; its value is the base URL."""
+    """Serve while the context is open; it yields the base URL."""
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        # read() would refuse bodies of more than one mebibyte; the specification shows no limit (8.7)
+        # read() would refuse bodies larger than one mebibyte; the specification shows no limit (8.7)
         body = await request.content.read()
         try:
             response = await service.handle(Request(request.method, request.raw_path, request.headers, body))

@@ -1,8 +1,8 @@
 """The service: one function from a request to its answer, the same in process and on a socket.
 
-A request passes, in this order: faults of the network, key (401), limits (429), route (404, 405), media type and JSON
-(415, 400), schemas (400, 422), role (403), and its handler. 401 counts in no window and carries no rate headers; 429
-carries them and does not count; all other answers count and carry them (specification 5, 7, 8).
+A request passes, in this order: network faults, key (401), limits (429), route (404, 405), media type and JSON (415,
+400), schemas (400, 422), role (403), and its handler. 401 counts in no window and carries no rate headers; 429 carries
+them and does not count; other answers, except on public paths, count and carry them (specification 5, 7, 8).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})
-UNCOUNTED = frozenset({401, 429})  # statuses of answers that count in no window
+UNCOUNTED = frozenset({401, 429})  # statuses whose answers count in no window
 JSON = {"content-type": "application/json"}
 DOCS = b'<!doctype html><title>API v1</title><p>Described in <a href="/openapi.json">openapi.json</a>.</p>'
 
@@ -44,7 +44,7 @@ class Service:
     faults: Faults
     ledger: Ledger
     keys: Mapping[str, Record]  # users by API key
-    rng: Random  # draws faults and latency
+    rng: Random  # for faults and latency
     _windows: dict[str, KeyWindows] = field(factory=dict, init=False)  # by user
     _number: int = field(default=0, init=False)
 
@@ -133,7 +133,7 @@ class Service:
             status, document = result
         if status == 204:
             return Response(status, {**self._headers(), **headers})
-        # ASCII, so that a lone surrogate in a text returns as the escape sequence that was sent
+        # ASCII, so that a lone surrogate in a text is returned as the escape sequence that was sent
         return Response(status, {**self._headers(), **JSON, **headers}, json.dumps(document).encode())
 
     def _headers(self) -> dict[str, str]:
@@ -152,5 +152,5 @@ def _missing(method: str, route: Match) -> Refusal:
 
 
 def _target(url: str) -> str:
-    """Return the path and query of a target, which is an absolute address or begins with a slash."""
+    """Return the path and query of a request target, which is an absolute address or begins with a slash."""
     return url if url.startswith("/") else "/" + url.partition("://")[2].partition("/")[2]

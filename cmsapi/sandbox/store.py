@@ -1,6 +1,6 @@
-"""Records of the service: dictionaries in tables by identifier, in the order of their creation.
+"""The service's records: dictionaries in tables by identifier, in order of creation.
 
-A record has the fields of its document under their JSON names, identifiers of its parents (such as ``workspaceId``),
+A record contains the fields of its document under their JSON names, its parents' identifiers (such as ``workspaceId``)
 and fields that only the service knows. `documents` shows the parts that clients may see.
 """
 
@@ -18,7 +18,7 @@ from cmsapi.sandbox.clock import Clock
 Record: TypeAlias = dict[str, Any]
 
 IDENTIFIER_BITS = 110  # 22 characters of 5 bits, so that with 01hx an identifier has the 26 characters of a ULID
-MOST_SEARCHES = 20_000  # most monthly searches of a keyword
+MOST_SEARCHES = 20_000  # upper bound of a keyword's monthly searches
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Mapping[str, str] = {
     "users": "usr",
@@ -36,7 +36,7 @@ PREFIXES: Mapping[str, str] = {
     "searches": "cis",
     "usages": "cus",
 }
-# Fields of a keyword or prompt until its first analysis.
+# Fields of a keyword or prompt before its first analysis.
 NEVER_ANALYZED: Mapping[str, None] = {"analysisStatus": None, "lastAnalyzedAt": None}
 
 
@@ -46,14 +46,14 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """Behaviour of the service where the specification says nothing; the first value of each is the default.
+    """Behaviour of the service where the specification is silent; the first value of each is the default.
 
     Args:
-        ideas_before_success: Ideas of an unfinished search are a 409, or an empty page.
+        ideas_before_success: Reading the ideas of an unfinished search gives a 409, or an empty page.
         failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it.
-        keyword_items: Keywords in lists have ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
+        keyword_items: Keywords in lists show ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
         charged: A credit is charged at launch; when the job succeeds; or at launch and refunded when the job fails.
-        malformed_query: Status for a query parameter of the wrong type or out of its range.
+        malformed_query: Status for a query parameter of the wrong type or out of range.
         deletion: Status of a deletion; 204 has no body.
     """
 
@@ -66,7 +66,7 @@ class Choices:
 
 
 class Store:
-    """All records of one service, with its clock and its choices; the seed draws identifiers and made-up values."""
+    """All records of one service, with its clock and its choices; the seed decides identifiers and made-up values."""
 
     def __init__(self, seed: int, clock: Clock, choices: Choices) -> None:
         self.clock = clock

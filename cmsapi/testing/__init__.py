@@ -1,6 +1,6 @@
-"""Tools for the tests of programs that use cmsapi.
+"""Tools for testing programs that use cmsapi.
 
-`HandlerTransport` answers requests with a function. The plugin for pytest, loaded automatically, has the fixtures
+`HandlerTransport` answers requests with a function. The pytest plugin, loaded automatically, provides the fixtures
 ``cms_sandbox`` and ``cms_client``. ``unittest.mock.create_autospec(cmsapi.Client)`` works as well.
 """
 

@@ -25,16 +25,16 @@ class HandlerTransport:
             await client.keywords.get("kwd_1")
         assert transport.requests[0].operation == "get_keyword"
 
-    Clients keep limits, retry and poll as always: run a test that waits in virtual time (looptime), or give its client
-    ``retry=RetryPolicy(max_attempts=1)``. A job must have been seen running (``pending``) before it succeeds.
+    Clients keep limits, retry and poll as usual: run tests that wait in virtual time (looptime), or give their client
+    ``retry=RetryPolicy(max_attempts=1)``. A job must be seen running (``pending``) before it succeeds.
 
     Args:
-        handler: Function or coroutine function from a request to a `Response`, or to a document that is sent as JSON
-            with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network does; the call
+        handler: Function or coroutine function that takes a request and returns a `Response`, or a document to send as
+            JSON with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network would; the call
             raises any other exception unchanged.
 
     Attributes:
-        requests: The requests in order of arrival, retries and polls included.
+        requests: The requests in order of arrival, including retries and polls.
     """
 
     def __init__(self, handler: Handler) -> None:
@@ -48,7 +48,7 @@ class HandlerTransport:
         if inspect.isawaitable(answer):
             answer = await answer
         if isinstance(answer, Response):
-            # cmsapi looks headers up in lower case; people write `Retry-After`
+            # cmsapi looks up headers in lower case; people write `Retry-After`
             return evolve(answer, headers={name.lower(): value for name, value in answer.headers.items()})
         if not isinstance(answer, Mapping | list):
             where = f"{request.method} {request.url}"

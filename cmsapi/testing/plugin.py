@@ -1,7 +1,7 @@
-"""Fixtures for pytest, which loads this module in every run where cmsapi is installed.
+"""Fixtures for pytest, which loads this module in every run in an environment with cmsapi.
 
-So it imports nothing before a fixture is used, and needs no other plugin. Both fixtures are plain functions that need
-no event loop: they work in tests of pytest-asyncio in any mode and loop scope, of anyio, and without a loop.
+Therefore it imports neither the sandbox nor aiohttp before a fixture is used, and needs no other plugin. Both fixtures
+are plain functions and need no event loop: they work with anyio, pytest-asyncio in any mode and loop scope, or neither.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def cms_sandbox() -> Sandbox:
-    """Return a new service in this process, without a network.
+    """Return a new service in this process; no network is involved.
 
     Override it in a ``conftest.py``, a module or a class to configure it::
 
@@ -33,7 +33,7 @@ def cms_sandbox() -> Sandbox:
 
 @pytest.fixture
 def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
-    """Return a client of ``cms_sandbox``, closed at the end.
+    """Return a client of ``cms_sandbox``, which is closed at the end.
 
     It belongs to the event loop that uses it first, and keeps its state in memory, whatever the environment says.
     """

@@ -1,4 +1,4 @@
-"""The description of the served sandbox, read by programs of others: a validator, a fuzzer, a generator of clients."""
+"""The description of the served sandbox, read by third-party programs: a validator, a fuzzer, a client generator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def served() -> AsyncIterator[Sandbox]:
 
 
 async def run(module: str, *arguments: str, cwd: Path) -> str:
-    """Run a Python module to its end, while this loop serves, and return its output."""
+    """Run a Python module to its end while this loop keeps serving, and return its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -99,7 +99,7 @@ async def settings(sandbox: Sandbox) -> str:
 
 @spec("9.2")
 def test_the_description_is_valid_openapi() -> None:
-    """A validator of OpenAPI 3.1 finds no error, and the version is that of the specification."""
+    """An OpenAPI 3.1 validator finds no error, and the version is that of the specification."""
     assert list(OpenAPIV31SpecValidator(DESCRIPTION).iter_errors()) == []
     assert DESCRIPTION["info"]["version"] == "1.0.0"
 
@@ -108,7 +108,7 @@ def test_the_description_is_valid_openapi() -> None:
 @pytest.mark.timeout(300)
 @spec("1.1", "1.2", "5.5", "7:400", "7:401", "7:422", "8.2")
 async def test_a_fuzzer_finds_no_violation(served: Sandbox, tmp_path: Path) -> None:
-    """A thousand requests, valid and not, are answered as described and never with an error of the server."""
+    """A thousand requests, valid and not, are answered as described, and never with a server error."""
     config = tmp_path / "schemathesis.toml"
     config.write_text(await settings(served))
     seeded = ("--seed", "1", "--max-examples", "3", "--checks", "all", "--no-color")
@@ -122,7 +122,7 @@ async def test_a_fuzzer_finds_no_violation(served: Sandbox, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_a_client_can_be_generated(served: Sandbox, tmp_path: Path) -> None:
-    """The generator warns of nothing, makes a function of each operation, and its client reads the user."""
+    """The generator gives no warning and makes a function for each operation, and its client reads the user."""
     made = ("--output-path", "generated", "--meta", "none", "--fail-on-warning")
     url = f"{served.base_url}/openapi.json"
     await run("openapi_python_client", "generate", "--url", url, *made, cwd=tmp_path)

@@ -1,6 +1,6 @@
 """Random faults, policies and work in virtual time, judged by the service's ledger.
 
-``python -m tests.long.chaos --seeds 200`` prints a line for each seed and a sum.
+``python -m tests.long.chaos --seeds 200`` prints a line for each seed and a total.
 """
 
 # ruff: noqa: T201, SLF001  a program that prints and looks at the counts of faults
@@ -31,7 +31,7 @@ DAY = 86_400.0
 
 @define
 class Verdict:
-    """What became of one seed."""
+    """The outcome of one seed."""
 
     seed: int
     items: int = 0  # of all fan-outs
@@ -43,7 +43,7 @@ class Verdict:
 
 
 class Witness:
-    """The transport of a sandbox that notes how each launch was answered, and can show documents of before for a while.
+    """A sandbox's transport that notes how each launch was answered, and can show outdated documents for a while.
 
     For ``lag`` seconds a document does not show a launch.
     """
@@ -55,7 +55,7 @@ class Witness:
         self.answers: list[tuple[str, str]] = []
 
     async def send(self, request: Request) -> Response:
-        """Send a request, and note what comes."""
+        """Send a request, and note the answer."""
         path = request.url.partition("://")[2].partition("/")[2].partition("?")[0]
         loop = asyncio.get_running_loop()
         at = loop.time()
@@ -97,7 +97,7 @@ class Witness:
 
 
 def faults_of(rng: random.Random) -> list[Fault]:
-    """Return faults of a seed; the more harmful ones are rare."""
+    """Return the faults for a seed; the more harmful they are, the rarer."""
     names = ["analyze_*", "start_content_idea_search", "generate_content", "get_*", "list_content_ideas", "*"]
 
     def some(**what: Any) -> Fault:
@@ -264,7 +264,7 @@ class Run:
 
 
 def judge(seed: int) -> Verdict:
-    """Run one seed and return what became of it."""
+    """Run one seed and return its verdict."""
     began, run = time.perf_counter(), Run(seed)
     random.seed(seed)  # the jitter of retries
     try:
@@ -276,14 +276,14 @@ def judge(seed: int) -> Verdict:
 
 
 def line(verdict: Verdict) -> str:
-    """Return a verdict as a line of the table, with what is wrong below it."""
+    """Return a verdict as a line of the table, with its problems below it."""
     head = f"{verdict.seed:5} {verdict.items:5} {verdict.launches:8} {verdict.hours:6.1f} h {verdict.seconds:6.1f} s"
     shown = [f"       ! {fault}" for fault in verdict.faults[:6]]
     return "\n".join([f"{head} {dict(verdict.ends)}", *shown])
 
 
 def main() -> None:
-    """Run what the arguments say; the exit status is 1 if there was a fault."""
+    """Run the seeds that the arguments name; the exit status is 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)

@@ -1,6 +1,6 @@
-"""Kill a program that runs a batch, again and again, and judge by the service's ledger what it has cost.
+"""Kill a program that runs a batch, again and again, and check its cost in the service's ledger.
 
-``python -m tests.long.crash --batches 60 --state sqlite`` prints a line for each batch and a sum.
+``python -m tests.long.crash --batches 60 --state sqlite`` prints a line for each batch and a total.
 """
 
 # ruff: noqa: T201  a program that prints
@@ -34,7 +34,7 @@ PLACE = re.compile(r"/v1/|credit_usages")
 
 @define
 class Verdict:
-    """What became of one batch."""
+    """The outcome of one batch."""
 
     seed: int
     kills: int = 0  # signals that hit a running program
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def faults_of(rng: random.Random) -> list[Fault]:
-    """Return faults of a seed: lost launches, failures of the service, and polls that fail."""
+    """Return the faults for a seed: lost launches, service failures and failing polls."""
     rules = []
     for operation in LAUNCHES:
         rules += [
@@ -75,7 +75,7 @@ def faults_of(rng: random.Random) -> list[Fault]:
 
 
 def items_of(sandbox: Sandbox, rng: random.Random) -> list[str]:
-    """Return the items of a batch, each of them a kind and a target."""
+    """Return the items of a batch; each is a kind and a target."""
     targets = {
         "analysis": sandbox.keyword_ids,
         "search": [f"seed {number}" for number in range(SIZES["search"])],
@@ -88,7 +88,7 @@ def items_of(sandbox: Sandbox, rng: random.Random) -> list[str]:
 
 
 def sending(path: Path) -> set[str]:
-    """Return the launches of a state that may be under way."""
+    """Return the launches in a state that may be under way."""
     if not path.exists():
         return set()
     connection = sqlite3.connect(path, timeout=30)
@@ -102,7 +102,7 @@ def sending(path: Path) -> set[str]:
 
 
 async def start(settings: dict[str, Any]) -> asyncio.subprocess.Process:
-    """Start the program, and return once it runs."""
+    """Start the program, and return once it is running."""
     command = [sys.executable, "-m", "tests.long.worker", json.dumps(settings)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -112,7 +112,7 @@ async def start(settings: dict[str, Any]) -> asyncio.subprocess.Process:
 
 
 async def end(process: asyncio.subprocess.Process, seconds: float = 120.0) -> str:
-    """Wait for a program, kill it if it does not end, and return what it has written to stderr."""
+    """Wait for a program, kill it if it does not end, and return what it wrote to stderr."""
     try:
         _, errors = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:
@@ -123,7 +123,7 @@ async def end(process: asyncio.subprocess.Process, seconds: float = 120.0) -> st
 
 
 async def judge(seed: int, state: str, folder: Path) -> Verdict:
-    """Run one batch with its deaths, with a state that is ``sqlite`` or an address, and return what became of it."""
+    """Run one batch through its deaths, on a state that is ``sqlite`` or an address, and return its verdict."""
     rng = random.Random(seed)
     verdict = Verdict(seed)
     file, report = folder / f"state-{seed}.db", folder / f"report-{seed}.json"
@@ -235,7 +235,7 @@ HEAD = "seed kills launches unknown allowed lost doubly invented last_run_s erro
 
 
 def line(verdict: Verdict) -> str:
-    """Return a verdict as a line of the table, with what is wrong below it."""
+    """Return a verdict as a line of the table, with its problems below it."""
     numbers = (verdict.kills, verdict.launches, verdict.unknown, verdict.allowed, verdict.lost, verdict.doubly)
     text = " ".join(f"{number:>6}" for number in (verdict.seed, *numbers, verdict.invented))
     text += f" {verdict.seconds:6.1f} {dict(verdict.errors) or ''}"
@@ -243,7 +243,7 @@ def line(verdict: Verdict) -> str:
 
 
 async def run(seeds: list[int], state: str) -> list[Verdict]:
-    """Judge batches, one after the other, and print each."""
+    """Judge batches, one after the other, and print each verdict."""
     print(HEAD, flush=True)
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ async def run(seeds: list[int], state: str) -> list[Verdict]:
 
 
 def main() -> None:
-    """Run what the arguments say; the exit status is 1 if a batch is not sound."""
+    """Run the batches that the arguments name; the exit status is 1 if a batch is not sound."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="seed of the first batch")

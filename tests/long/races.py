@@ -3,7 +3,7 @@
 ``python -m tests.long.races`` runs all scenes; ``--scenes settle --rounds 200`` some of them:
 
 * settle: rows whose process died, settled by two processes at once;
-* stopped: a process that stands still between the row and the request for longer than the deadline;
+* stopped: a process that pauses between writing the row and sending the request, for longer than the deadline;
 * ahead: a process whose clock is five minutes ahead of the one that launches;
 * overlap: two processes that run the same batch at the same time.
 """
@@ -38,20 +38,20 @@ GENEROUS = Limits(per_second=1000, per_hour=1_000_000)
 def settings_of(
     sandbox: Sandbox, base_url: str, file: Path, name: str, items: list[str], **more: Any
 ) -> dict[str, Any]:
-    """Return the settings of a program."""
+    """Return the settings for a program."""
     report = file.with_name(f"{file.stem}-{name}.json")
     known = {"key": sandbox.api_key, "base_url": base_url, "state": f"sqlite:///{file}", "items": items}
     return known | {"workspace": sandbox.workspace_id, "report": str(report), "request": 1.0, **more}
 
 
 def report(settings: dict[str, Any], errors: str) -> dict[str, Any]:
-    """Return what a program has found; what it has written to stderr if it has failed."""
+    """Return a program's report, or what it wrote to stderr if it failed."""
     path = Path(settings["report"])
     return dict(json.loads(path.read_text())) if path.exists() else {"crash": errors[-500:]}
 
 
 def rows_of(file: Path) -> list[tuple[Any, ...]]:
-    """Return kind, target, status and attempt of all launches of a state."""
+    """Return kind, target, status and attempt of all launches in a state."""
     connection = sqlite3.connect(file, timeout=30)
     try:
         return connection.execute("SELECT kind, target, status, attempt FROM cmsapi_launches").fetchall()
@@ -60,27 +60,27 @@ def rows_of(file: Path) -> list[tuple[Any, ...]]:
 
 
 def twice(sandbox: Sandbox) -> dict[str, int]:
-    """Return the targets that were paid more than once."""
+    """Return the targets that were paid for more than once."""
     counts = Counter(f"{launch.kind}:{launch.target}" for launch in sandbox.ledger.launches)
     return {target: count for target, count in counts.items() if count > 1}
 
 
 def runs_of(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all outcomes that a program has found."""
+    """Return all outcomes that a program reported."""
     return [*found.get("alone", []), *(outcome for run in found.get("runs", []) for outcome in run)]
 
 
 async def release(process: asyncio.subprocess.Process) -> None:
-    """Let a program go on that has said that it is ready."""
+    """Let a program that has reported itself ready continue."""
     assert process.stdin is not None
     process.stdin.write(b"\n")
     await process.stdin.drain()
 
 
 async def settle(folder: Path, rounds: int, steps: list[str], *, blind: bool) -> tuple[int, str]:
-    """Let two processes settle rows of a dead one at once; return the number of faults and what was seen.
+    """Let two processes settle a dead one's rows at once; return the number of faults and what was seen.
 
-    Half of the launches were accepted; ``blind`` lets half of the looks at a document fail, so that some of them become
+    Half of the launches were accepted; ``blind`` makes half of the reads of documents fail, so that some become
     unknown, too.
     """
     file = folder / f"settle-{'-'.join(steps)}-{blind}.db"
@@ -150,7 +150,7 @@ async def _stands(pid: int) -> bool:
 
 
 def told(sandbox: Sandbox, programs: list[dict[str, Any]], errors: list[str]) -> tuple[int, str]:
-    """Return the number of faults of programs that have ended, and how their outcomes did."""
+    """Return the number of faults in programs that have ended, and a summary of their outcomes."""
     found = [report(each, text) for each, text in zip(programs, errors, strict=True)]
     ends = [dict(Counter(str(run["error"]) for run in runs_of(each))) for each in found]
     crashes = [each["crash"] for each in found if "crash" in each]
@@ -159,7 +159,7 @@ def told(sandbox: Sandbox, programs: list[dict[str, Any]], errors: list[str]) ->
 
 
 async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
-    """Let a process whose clock is ahead take up launches of another one whose answers are slow."""
+    """Let a process whose clock is ahead take up the launches of another one whose answers are slow."""
     file = folder / f"ahead-{seconds:g}-{step}.db"
     sandbox = Sandbox(keywords=30, limits=GENEROUS, durations=Fixed(3.0))
     sandbox.faults.latency = 1.6
@@ -202,7 +202,7 @@ async def overlap(folder: Path, kind: str, seconds: float, delay: float) -> tupl
 
 
 async def scene(name: str, folder: Path, rounds: int) -> int:
-    """Run a scene with its variants, print what was seen, and return the number of faults."""
+    """Run a scene in its variants, print what was seen, and return the number of faults."""
     steps = ("resume", "alone", "batch")
     if name == "settle":
         part = max(2, rounds // 6)
@@ -229,7 +229,7 @@ SCENES = ("settle", "stopped", "ahead", "overlap")
 
 
 def main() -> None:
-    """Run what the arguments say; the exit status is 1 if there was a fault."""
+    """Run the scenes that the arguments name; the exit status is 1 if there was a fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES)
     parser.add_argument("--rounds", type=int, default=200, help="rows of the scene settle")

@@ -1,4 +1,4 @@
-"""A few rounds of the long runs."""
+"""A few rounds of each long run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_random_faults_cost_neither_money_nor_outcomes(seed: int) -> None:
 
 @pytest.mark.parametrize("step", ["resume", "batch"])
 async def test_one_of_two_processes_settles_the_launch_of_a_dead_one(step: str, tmp_path: Path) -> None:
-    """Let two processes settle the same rows at once: nothing is paid again, and each row is settled once."""
+    """Let two processes settle the same rows at once: nothing is paid for again, and each row is settled once."""
     faults, seen = await races.settle(tmp_path, 10, [step], blind=False)
     assert not faults, seen
 

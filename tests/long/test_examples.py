@@ -29,7 +29,7 @@ EXAMPLES = ROOT / "examples"
 
 
 class Place:
-    """A sandbox on a socket, and programs in a folder of their own with the variables of ``environment``."""
+    """A sandbox on a socket, and programs in a folder of their own, with the variables in ``environment``."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self.sandbox = sandbox
@@ -44,7 +44,7 @@ class Place:
 
     @asynccontextmanager
     async def started(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Start a program, and end it with the context."""
+        """Start a program, and end it when the context ends."""
         where: dict[str, Any] = {"cwd": self._folder, "env": self.environment}
         pipes: dict[str, Any] = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
         process = await asyncio.create_subprocess_exec(sys.executable, *arguments, **where, **pipes)
@@ -56,7 +56,7 @@ class Place:
             await process.communicate()
 
     async def run(self, *arguments: str) -> str:
-        """Run a program to its end, and return what it printed."""
+        """Run a program to its end and return what it printed."""
         async with self.started(*arguments) as process:
             output = (await process.communicate())[0].decode()
             assert process.returncode == 0, output
@@ -84,7 +84,7 @@ async def place(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
 
 
 def named(name: str) -> str:
-    """Return the path of an example."""
+    """Return an example's path."""
     return str(EXAMPLES / name)
 
 
@@ -97,7 +97,7 @@ async def test_script(place: Place) -> None:
 
 @pytest.mark.parametrize("place", [{"durations": 4, "keywords": 40}], indirect=True)
 async def test_batch(place: Place, tmp_path: Path) -> None:
-    """Killed with ``kill -9`` twice, it brings each keyword to its end and pays nothing twice."""
+    """Killed twice with ``kill -9``, it completes each keyword and pays for nothing twice."""
     keywords = place.sandbox.keyword_ids
     (tmp_path / "ids.txt").write_text("\n".join(keywords))
     for launches in (3, 25):
@@ -121,7 +121,7 @@ async def test_article(place: Place) -> None:
 
 @pytest.mark.parametrize("place", [{"durations": 8}], indirect=True)
 async def test_article_after_a_stop(place: Place) -> None:
-    """Stopped while the article is written, it finds the article again, and pays for one."""
+    """Stopped while the article is being written, it finds the article again and pays for one."""
     content = place.sandbox.content_ids[0]
     async with place.started(named("article.py"), content) as process:
         await place.launches(1)
@@ -132,13 +132,13 @@ async def test_article_after_a_stop(place: Place) -> None:
 
 
 class Visitor:
-    """A visitor of the web service."""
+    """A visitor to the web service."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
 
     async def post(self, path: str, body: Any = None) -> tuple[int, dict[str, Any], Mapping[str, str]]:
-        """Return status, document and headers of an answer."""
+        """Return an answer's status, document and headers."""
         async with self._session.post(path, json=body) as answer:
             return answer.status, await answer.json(), answer.headers
 
@@ -165,7 +165,7 @@ async def service(place: Place) -> AsyncIterator[Visitor]:
 
 
 async def test_fastapi(place: Place) -> None:
-    """Progress comes as events, and a visitor that leaves ends the polls."""
+    """Progress arrives as events, and the polls end when the visitor leaves."""
     ledger, keywords = place.sandbox.ledger, list(place.sandbox.keyword_ids)
     place.sandbox.set_outcome(keywords[1], "success", duration=3600)
     async with service(place) as visitor:
@@ -188,7 +188,7 @@ async def test_fastapi(place: Place) -> None:
 
 @pytest.mark.parametrize("place", [{"limits": Limits(per_second=20, per_hour=3)}], indirect=True)
 async def test_fastapi_answers_503_when_the_hour_is_used_up(place: Place) -> None:
-    """A visitor does not wait for the limits, and is told when to come again."""
+    """A visitor does not wait for the limits, and learns when to try again."""
     async with service(place) as visitor:
         for keyword in place.sandbox.keyword_ids[:3]:
             await visitor.post(f"/analyses/{keyword}")
@@ -199,7 +199,7 @@ async def test_fastapi_answers_503_when_the_hour_is_used_up(place: Place) -> Non
 
 @pytest.mark.parametrize("place", [{"durations": 6}], indirect=True)
 async def test_celery(place: Place, tmp_path: Path) -> None:
-    """The process of a task is killed with ``kill -9``; the task runs again, and pays nothing twice."""
+    """The process of a task is killed with ``kill -9``; the task runs again, and pays for nothing twice."""
     keywords = place.sandbox.keyword_ids[:4]
     for folder in ("data_in", "results"):
         (tmp_path / folder).mkdir()
@@ -222,7 +222,7 @@ async def test_celery(place: Place, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("place", [{"durations": 6}], indirect=True)
 async def test_dbos(place: Place, tmp_path: Path) -> None:
-    """The worker is killed with ``kill -9``; the next one resumes its workflows, and pays nothing twice."""
+    """The worker is killed with ``kill -9``; the next one resumes its workflows, and pays for nothing twice."""
     keywords = place.sandbox.keyword_ids[:4]
     place.environment["WORKFLOWS"] = f"sqlite:///{tmp_path}/workflows.db"
     async with place.started(named("dbos_worker.py"), "work") as worker:
@@ -241,7 +241,7 @@ async def test_dbos(place: Place, tmp_path: Path) -> None:
 
 
 async def test_notebook(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its cells run from top to bottom, and run again they pay nothing."""
+    """Its cells run from top to bottom; a second run costs nothing."""
     for name, value in place.environment.items():
         monkeypatch.setenv(name, value)
     for _ in range(2):
@@ -253,7 +253,7 @@ async def test_notebook(place: Place, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 async def test_tests_of_ones_own(place: Place) -> None:
-    """They pass with the plugin, in a project without settings of pytest."""
+    """They pass with the plugin, in a project without pytest settings."""
     options = ("-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", "-c", os.devnull)
     output = await place.run("-m", "pytest", *options, named("test_example.py"))
     assert "4 passed" in output

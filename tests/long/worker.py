@@ -1,6 +1,6 @@
 """The program that long runs kill, stop and start again: one batch of mixed kinds with a shared state.
 
-Its only argument is JSON; what it has found goes to the file ``report`` as JSON once it has come to its end.
+Its only argument is JSON; it writes its results as JSON to the file ``report`` when it ends.
 """
 
 # ruff: noqa: T201  a program that prints
@@ -31,7 +31,7 @@ BATCH = "long"
 
 
 def client_of(settings: dict[str, Any], transport: Any = None) -> Client:
-    """Return a client that polls and gives up quickly, of a service with generous limits."""
+    """Return a client that polls and gives up quickly, for a service with generous limits."""
     return Client(
         settings["key"],
         base_url=settings["base_url"],
@@ -47,7 +47,7 @@ def client_of(settings: dict[str, Any], transport: Any = None) -> Client:
 
 
 def launcher(client: Client, workspace: str) -> Callable[[str], Any]:
-    """Return the function that launches the job of an item such as ``analysis:kwd_1``."""
+    """Return the function that launches the job for an item such as ``analysis:kwd_1``."""
 
     async def launch(item: str) -> Job[Any]:
         kind, _, target = item.partition(":")
@@ -78,12 +78,12 @@ async def run_batch(client: Client, settings: dict[str, Any]) -> list[dict[str, 
 
 
 async def resume(client: Client) -> list[str]:
-    """Resume what the state knows, wait for it, and return how each job ended."""
+    """Resume the jobs in the state, wait for them, and return how each ended."""
     return [type(outcome.error).__name__ async for outcome in client.jobs.as_completed(await client.jobs.resume())]
 
 
 async def launch_alone(client: Client, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Launch each item without a batch, all at once, and return what became of them."""
+    """Launch all items at once without a batch, and return their outcomes."""
     launch = launcher(client, settings["workspace"])
 
     async def one(item: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ async def launch_alone(client: Client, settings: dict[str, Any]) -> list[dict[st
 
 
 async def work(settings: dict[str, Any]) -> dict[str, Any]:
-    """Carry out the steps that the settings name, in order, and return what each has found."""
+    """Carry out the steps that the settings name, in order, and return the result of each."""
     found: dict[str, Any] = {}
     transport = StoppingTransport() if settings.get("stop") == "before send" else None
     async with client_of(settings, transport) as client:
@@ -122,7 +122,7 @@ async def work(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class StoppingTransport:
-    """A transport that stops its process once, right before a launch leaves."""
+    """A transport that stops its process once, right before a launch is sent."""
 
     def __init__(self) -> None:
         self._inner = AiohttpTransport(Connect(), 0.9)
@@ -141,7 +141,7 @@ class StoppingTransport:
 
 
 def stop_after_insert() -> None:
-    """Stop this process once, right after a launch was written down."""
+    """Stop this process once, right after a launch was recorded."""
     insert = SqlStore.insert
     stopped: list[bool] = []
 
@@ -156,12 +156,12 @@ def stop_after_insert() -> None:
 
 
 def shift_clock(seconds: float) -> None:
-    """Let the clock of the state be ahead, as on another host."""
+    """Set the state's clock ahead, as on another host."""
     sqlite_module.sqlite = functools.partial(sqlite_module.sqlite, clock=lambda: time.time() + seconds)
 
 
 def main() -> None:
-    """Carry out what the argument says."""
+    """Carry out the steps in the argument."""
     logging.getLogger("cmsapi").addHandler(logging.NullHandler())  # stderr is for what ends the program
     settings = json.loads(sys.argv[1])
     if settings.get("stop") == "after insert":

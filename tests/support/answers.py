@@ -1,4 +1,4 @@
-"""A check of each answer that a sandbox gives in a test: it is one that ``openapi.json`` describes."""
+"""A check that each answer of a sandbox in a test is described in ``openapi.json``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def problem(request: Request, response: Response) -> str | None:
 
 @pytest.fixture(autouse=True)
 def described_answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail a test in which a sandbox gave an answer that is not described, unless it was told to behave otherwise."""
+    """Fail a test in which a sandbox gave an undescribed answer, unless it was told to behave otherwise."""
     problems: list[str] = []
     handle = Service.handle
 

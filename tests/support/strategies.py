@@ -33,7 +33,7 @@ _EXTRA = st.dictionaries(_TEXT.map("x-{}".format), _SCALARS[Any], max_size=2)
 
 
 def models(cls: type[M]) -> st.SearchStrategy[M]:
-    """Return a strategy for models of a class, with keys that it does not know."""
+    """Return a strategy for models of a class, which include unknown keys."""
     hints = get_type_hints(cls)
     own = (field.name for field in fields(cls) if field.name not in ("extra", "response"))
     return st.builds(cls, extra=_EXTRA, **{name: _values(hints[name]) for name in own})

@@ -1,4 +1,4 @@
-"""A service that does nothing but count: both limits exact at arrival, any latency each way, in virtual time."""
+"""A service that only counts: both limits, exact at arrival, with any latency each way, in virtual time."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class StrictService:
     Args:
         per_second: Requests that it accepts in any second.
         per_hour: Requests that it accepts in any hour.
-        latency: Seconds of the way there and of the way back, for the number of a request.
-        used: Loop times of requests that others have sent.
-        answer: What to return instead for the number of a request, None for the ordinary answer.
+        latency: Function from a request's number to the seconds that it and its answer travel.
+        used: Loop times of requests sent by others.
+        answer: Function from a request's number to the answer to return instead; None for the ordinary one.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class StrictService:
         self.refused = 0
 
     def client(self, key: str = "sk_strict", **settings: Any) -> Client:
-        """Return a client of this service that keeps its limits."""
+        """Return a client of this service that keeps to its limits."""
         settings.setdefault("limits", RateLimits(per_second=self.per_second, per_hour=self.per_hour))
         return Client(key, base_url="http://localhost:9", transport=self, **settings)
 
     async def send(self, request: Request) -> Response:
-        """Count a request and answer it, with 429 beyond a limit."""
+        """Count a request and answer it, with a 429 beyond a limit."""
         there, back = self.latency(len(self.arrivals))
         self.paths.append(request.url.partition(":9")[2])
         self.arrivals.append(0.0)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Wire:
-    """Sender of plain requests with the key of a sandbox."""
+    """Sender of plain requests with a sandbox's key."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -25,7 +25,7 @@ class Wire:
         Args:
             method: HTTP method.
             path: Path with its query.
-            body: What is sent as JSON; None for a request without a body.
+            body: Value to send as JSON; None for a request without a body.
         """
         content = None if body is None else json.dumps(body).encode()
         headers = self.headers if content is None else {**self.headers, "content-type": "application/json"}
@@ -40,7 +40,7 @@ class Wire:
         return await self._document("POST", path, body)
 
     async def until(self, path: str, name: str, word: str) -> Any:
-        """Poll the document at a path until one of its fields has become a word."""
+        """Poll the document at a path until one of its fields has a given value."""
         while (document := await self.get(path))[name] != word:  # noqa: ASYNC110  the service sends no events
             await asyncio.sleep(5)
         return document

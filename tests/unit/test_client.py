@@ -1,4 +1,4 @@
-"""Settings of a client, and its life."""
+"""A client's settings and life cycle."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ URL = "https://api.example.com"
 
 @pytest.mark.parametrize("key", ["", "pk_1", "sk_a b", "sk_a\n", "sk_\u00e9"])
 def test_what_cannot_be_a_key_is_refused(key: str) -> None:
-    """A mistyped key is refused before anything is sent, without being shown."""
+    """A mistyped key is refused before anything is sent, and is not shown."""
     with pytest.raises(ConfigError) as caught:
         Client(key, base_url=URL)
     assert not key or key not in str(caught.value)
@@ -75,14 +75,14 @@ def test_the_environment_has_key_address_and_state(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("settings", [{"ssl": False}, {"proxy": "host:3128"}, {"session": "any", "trust_env": True}])
 def test_a_connection_that_cannot_be_made_is_refused(settings: dict[str, Any]) -> None:
-    """Verification has no switch, a proxy is a URL, and a session comes with both."""
+    """Verification cannot be switched off, a proxy is a URL, and a session brings its own of both."""
     with pytest.raises(ConfigError, match=next(iter(settings))):
         Client("sk_1", base_url=URL, **settings)
 
 
 @pytest.mark.parametrize("headers", [{"authorization": "x"}, {"Host": "x"}, {"X-A": "a\r\nb"}, {"X A": "b"}])
 async def test_headers_of_cmsapi_stay_its_own(headers: dict[str, str]) -> None:
-    """Neither the client nor a request takes headers that are cmsapi's or would break the lines."""
+    """Neither the client nor a request accepts cmsapi's own headers or ones that would break the lines."""
     with pytest.raises(ConfigError):
         Client("sk_1", base_url=URL, headers=headers)
     service = Scripted(OK)
@@ -93,7 +93,7 @@ async def test_headers_of_cmsapi_stay_its_own(headers: dict[str, str]) -> None:
 
 
 async def test_a_closed_client_sends_nothing() -> None:
-    """A call after the end is refused; the given transport stays open."""
+    """A call after closing is refused; a given transport stays open."""
     service = Scripted(OK)
     async with service.client() as client:
         copy = client.with_options()
@@ -123,7 +123,7 @@ def test_a_client_outlives_its_loop() -> None:
 
 
 async def test_a_copy_has_other_options() -> None:
-    """Options of a copy apply to the copy alone."""
+    """A copy's options apply only to the copy."""
     events: list[Event] = []
     service = Scripted(OK)
     async with service.client(headers={"X-A": "1"}) as client:
@@ -136,7 +136,7 @@ async def test_a_copy_has_other_options() -> None:
 
 
 async def test_a_header_replaces_one_of_the_same_name_in_another_case() -> None:
-    """Each way to give headers sends one of a name, whatever its case."""
+    """However headers are given, only one of each name is sent, whatever its case."""
     service = Scripted(Response(200, {}, b"{}"))
     async with service.client(headers={"user-agent": "mine", "X-Team": "a"}) as client:
         await client.request("GET", "/v1/me", headers={"x-team": "b"})
@@ -149,7 +149,7 @@ async def test_a_header_replaces_one_of_the_same_name_in_another_case() -> None:
 @pytest.mark.looptime
 @pytest.mark.parametrize("path", ["/health", "/openapi.json", "/docs"])
 async def test_an_unlimited_path_is_an_ordinary_request_otherwise(path: str) -> None:
-    """It is repeated, reaches hooks and has its time limit; only the limits of the key do not count it."""
+    """It is retried, reaches hooks and has its time limit; only the key's limits do not count it."""
     seen: list[Event] = []
     service = Scripted(None, Response(200, {}, b"{}"))
     async with service.client(hooks=[seen.append], timeouts=Timeouts(request=3)) as client:
@@ -159,7 +159,7 @@ async def test_an_unlimited_path_is_an_ordinary_request_otherwise(path: str) -> 
 
 
 async def test_closing_a_client_leaves_one_that_connects_otherwise() -> None:
-    """Clients of one key share the limits however they connect; closing one refuses nothing of the other."""
+    """Clients of one key share limits however they connect; closing one affects no request of the other."""
     sandbox, limits = Sandbox(), RateLimits(per_second=2)
     async with sandbox.serve() as base_url, aiohttp.ClientSession() as session:
         client = Client(sandbox.api_key, base_url=base_url, limits=limits)
@@ -171,7 +171,7 @@ async def test_closing_a_client_leaves_one_that_connects_otherwise() -> None:
 
 
 def test_nothing_is_kept_of_event_loops_that_have_ended() -> None:
-    """A worker that runs each task in an event loop of its own keeps nothing of the tasks before."""
+    """A worker that runs each task in its own event loop keeps nothing from earlier tasks."""
     box, kept = Sandbox(), weakref.WeakSet[asyncio.AbstractEventLoop]()
 
     async def task() -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.looptime
 
 
 class Changed:
-    """The transport of a sandbox whose ``/openapi.json`` is another one."""
+    """A sandbox's transport with a different ``/openapi.json``."""
 
     def __init__(self, sandbox: Sandbox, change: Callable[[Any], Any]) -> None:
         self.aclose = sandbox.transport.aclose
@@ -35,7 +35,7 @@ class Changed:
 
 
 async def examined(sandbox: Sandbox, key: str | None = None, transport: Any = None, **settings: Any) -> Diagnosis:
-    """Return what a new client finds."""
+    """Return a new client's diagnosis."""
     transport = transport or sandbox.transport
     key = key or sandbox.api_key
     async with Client(key, base_url=sandbox.base_url, transport=transport, **settings) as client:
@@ -71,7 +71,7 @@ async def test_a_sound_service_is_ok(sandbox: Sandbox) -> None:
     ],
 )
 async def test_what_is_not_as_expected_is_a_finding(settings: dict[str, Any], subject: str, level: str) -> None:
-    """It is found under its own subject, and nothing else is blamed."""
+    """It is reported under its own subject, and nothing else is blamed."""
     found = levels(await examined(Sandbox(**settings)))
     assert {name: each for name, each in found.items() if each != "ok"} == {subject: level}
 
@@ -85,7 +85,7 @@ async def test_a_member_sees_what_is_refused(sandbox: Sandbox) -> None:
 
 
 async def test_a_refused_key_is_a_problem(sandbox: Sandbox) -> None:
-    """It is a finding, and the table is compared all the same."""
+    """It is a finding, and the routes are still compared."""
     diagnosis = await examined(sandbox, "sk_mistyped")
     assert not diagnosis.ok
     assert levels(diagnosis) == {"key": "problem", "operations": "ok"}
@@ -93,14 +93,14 @@ async def test_a_refused_key_is_a_problem(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("fault", [Fault(refuse=True), Fault(drop="after"), Fault(slow=1000), Fault(status=503)])
 async def test_a_dead_service_is_a_problem_within_half_a_minute(fault: Fault) -> None:
-    """A service that refuses, hangs up, is mute or fails ends the examination; nothing is raised."""
+    """A service that refuses, hangs up, stays silent or fails ends the examination; nothing is raised."""
     diagnosis = await examined(Sandbox(faults=Faults([fault])))
     assert levels(diagnosis) == {"service": "problem", "operations": "warning"}
     assert asyncio.get_running_loop().time() < 30
 
 
 async def test_a_service_that_says_nothing_is_unknown() -> None:
-    """Without headers, balances and a document nothing is a problem, and the limits are not known."""
+    """Without headers, balances and a document there is no problem, and the limits are unknown."""
     async with Scripted(Response(200, {}, b'{"data": []}')).client() as client:
         diagnosis = await client.doctor()
     assert diagnosis.ok
@@ -108,7 +108,7 @@ async def test_a_service_that_says_nothing_is_unknown() -> None:
 
 
 def moved(document: Any) -> bytes:
-    """Move publishing under another word, and leave out the lists of prompts."""
+    """Move publishing to another path, and leave out the lists of prompts."""
     paths = document["paths"]
     publish = paths.pop("/v1/contents/{contentId}/publish")["post"]
     paths["/v1/contents/{id}/publication"] = {"put": {**publish, "operationId": "publishContent"}}
@@ -117,7 +117,7 @@ def moved(document: Any) -> bytes:
 
 
 async def test_a_route_that_moved_can_be_adopted(sandbox: Sandbox) -> None:
-    """A missing route is looked for by its operationId; one that is nowhere is named."""
+    """A missing route is looked for by its operationId; one that is not found is named."""
     transport = Changed(sandbox, moved)
     diagnosis = await examined(sandbox, transport=transport)
     assert diagnosis.candidates == {"publish_content": "PUT /v1/contents/{id}/publication"}
@@ -134,14 +134,14 @@ async def test_a_route_that_moved_can_be_adopted(sandbox: Sandbox) -> None:
     "body", [b"<html>", b"[]", b"{}", b'{"paths": {"/me": {"get": {}}}}', b'{"paths": {"/v1/a": 1}}', b"[" * 100_000]
 )
 async def test_a_document_that_is_none_is_unknown(sandbox: Sandbox, body: bytes) -> None:
-    """A service without a readable description is no problem."""
+    """A service without a readable description is not a problem."""
     diagnosis = await examined(sandbox, transport=Changed(sandbox, lambda _: body))
     assert diagnosis.ok
     assert levels(diagnosis)["operations"] == "warning"
 
 
 async def test_a_closed_client_is_an_error(client: Client) -> None:
-    """A mistake of the program is raised, as by every call."""
+    """A mistake in the program is raised, as by every call."""
     await client.aclose()
     with pytest.raises(ClientClosedError):
         await client.doctor()

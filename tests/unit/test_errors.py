@@ -1,4 +1,4 @@
-"""Errors travel between processes and keep their promises as builtin errors."""
+"""Errors travel between processes and are what their builtin base classes promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of the server for assistants, in virtual time, and once as a process."""
+"""The tools of the assistants' server, in virtual time and once as a process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sandbox() -> Sandbox:
 
 @pytest.fixture
 def ask(client: Client) -> Ask:
-    """Return a function that calls a tool of a server with three credits, over a connection of its own."""
+    """Return a function that calls a tool on a server with three credits, over its own connection."""
     server = make_server(client, 3)
 
     async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def ask(client: Client) -> Ask:
 @pytest.mark.looptime
 @pytest.mark.parametrize(("max_credits", "launching"), [(0, 0), (1, 4)])
 async def test_a_server_without_credits_only_reads(client: Client, max_credits: int, launching: int) -> None:
-    """Tools say whether they change something, and none takes the bound as an argument."""
+    """Tools declare whether they change anything, and none takes the bound as an argument."""
     async with Assistant(make_server(client, max_credits)) as assistant:
         tools = (await assistant.list_tools()).tools
     assert len(tools) == 6 + launching
@@ -50,7 +50,7 @@ async def test_a_server_without_credits_only_reads(client: Client, max_credits: 
 
 @pytest.mark.looptime
 async def test_reading_tools_lead_to_a_report(ask: Ask, sandbox: Sandbox) -> None:
-    """Each answer has the identifiers that the next call takes; no answer has the key."""
+    """Each answer contains the identifiers that the next call takes; none contains the key."""
     account = await ask("account")
     workspace = account["workspaces"][0]["id"]
     content = (await ask("list_contents", workspace_id=workspace, limit=1))["data"][0]
@@ -65,7 +65,7 @@ async def test_reading_tools_lead_to_a_report(ask: Ask, sandbox: Sandbox) -> Non
 
 @pytest.mark.looptime
 async def test_the_same_call_waits_on_and_pays_once(ask: Ask, sandbox: Sandbox) -> None:
-    """A wait is bounded; later calls return the result for nothing, and a higher attempt pays again."""
+    """A wait is bounded; later calls return the result for free, and a higher attempt pays again."""
     call = {"tool": "search_ideas", "workspace_id": sandbox.workspace_id, "keyword": "boots"}
     both = await asyncio.gather(ask(**call, wait=30), ask(**call, wait=30))
     assert [answer["boots"]["status"] for answer in both] == ["running, or not launched yet"] * 2
@@ -91,7 +91,7 @@ async def test_the_bound_holds_for_all_calls(ask: Ask, sandbox: Sandbox) -> None
 
 @pytest.mark.looptime
 async def test_an_unknown_launch_is_not_repeated(ask: Ask, sandbox: Sandbox) -> None:
-    """It is told as such, also by the same call again and by the account."""
+    """It is reported as such, also by a repeated call and by the account."""
     sandbox.faults.rules.append(Fault(match="start_content_idea_search", drop="after"))
     for _ in range(2):
         answer = await ask("search_ideas", workspace_id=sandbox.workspace_id, keyword="boots")

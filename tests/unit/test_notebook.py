@@ -1,4 +1,4 @@
-"""Tables of pandas, bars of tqdm, and progress in a notebook."""
+"""Pandas tables, tqdm bars, and progress in a notebook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sandbox() -> Sandbox:
 
 
 def test_columns_are_those_of_the_class() -> None:
-    """What is missing in all rows is there all the same; objects are flattened, times are in UTC."""
+    """Columns that are missing in all rows still appear; objects are flattened, and times are in UTC."""
     page = WebPage(id="p", url="https://a.example", last_status_code=200)
     frame = to_pandas([ContentSummary(id="c", page=page, created_at=datetime(2026, 1, 1, tzinfo=UTC))])
     assert (frame["page.url"][0], frame["page.last_status_code"][0]) == ("https://a.example", 200)
@@ -36,7 +36,7 @@ def test_columns_are_those_of_the_class() -> None:
 
 
 def test_unlisted_keys_are_columns() -> None:
-    """Keys that the class does not know are kept under the names of the wire."""
+    """Keys that the class does not know are kept under their names on the wire."""
     keywords = [from_dict(Keyword, {"id": "a", "cpcEuro": 1.5, "tags": ["x"]}), Keyword(id="b")]
     frame = to_pandas(keywords)
     assert list(frame["id"]) == ["a", "b"]
@@ -45,7 +45,7 @@ def test_unlisted_keys_are_columns() -> None:
 
 
 async def test_lists_have_a_table_of_all_pages(client: Client, sandbox: Sandbox) -> None:
-    """A list reads all its pages; a page and the ideas of a search are lists of models, too."""
+    """A list reads all its pages; a page and a search's ideas are lists of models, too."""
     frame = await client.contents.list(sandbox.workspace_id, limit=2).to_pandas()
     assert set(frame["id"]) == set(sandbox.content_ids)
     assert len(to_pandas(await client.contents.list(sandbox.workspace_id, limit=2))) == 2
@@ -67,7 +67,7 @@ async def test_outcomes_are_rows_also_without_a_result(client: Client, sandbox: 
 
 
 async def test_outcomes_of_models_and_of_other_kinds(client: Client, sandbox: Sandbox) -> None:
-    """An item that is a model is shown by its identifier; searches and reviews have their fields."""
+    """An item that is a model is shown by its identifier; searches and reviews show their fields."""
     keyword = await client.keywords.get(sandbox.keyword_ids[0])
     outcomes: list[Any] = list(await client.jobs.map(lambda each: client.keywords.analyze(each.id), [keyword]))
     outcomes += await client.jobs.map(lambda each: client.content_ideas.search(sandbox.workspace_id, each), ["boots"])
@@ -80,7 +80,7 @@ async def test_outcomes_of_models_and_of_other_kinds(client: Client, sandbox: Sa
 
 
 async def test_what_is_no_list_of_models_is_refused(client: Client, sandbox: Sandbox) -> None:
-    """A text, one model, a list that was not read, and other values are named."""
+    """A text, a single model, an unread list and other values are refused by name."""
     for wrong in ("text", Keyword(id="k"), client.workspaces.list(), [{"id": "k"}], {"id": "k"}):
         with pytest.raises(ArgumentError):
             to_pandas(wrong)  # type: ignore[arg-type]  # wrong on purpose
@@ -89,7 +89,7 @@ async def test_what_is_no_list_of_models_is_refused(client: Client, sandbox: San
 
 
 async def test_tqdm_shows_a_fan_out(client: Client, sandbox: Sandbox) -> None:
-    """The bar of tqdm takes a fan-out as it is, and counts its outcomes."""
+    """A tqdm bar takes a fan-out as it is, and counts its outcomes."""
     out, seen = io.StringIO(), 0
     items = sandbox.keyword_ids[:3]
     async for outcome in tqdm(client.jobs.map(client.keywords.analyze, items), total=len(items), file=out):
@@ -99,7 +99,7 @@ async def test_tqdm_shows_a_fan_out(client: Client, sandbox: Sandbox) -> None:
 
 
 def test_progress_is_a_bar_in_a_notebook() -> None:
-    """Progress at the end of a cell is drawn; without a total it shows that something moves."""
+    """Progress at the end of a cell is rendered; without a total it still shows movement."""
     progress = Progress(total=4, running=2, succeeded=1, failed=1, unknown=0, credits=4, requests=9, seconds_left=None)
     assert 'value="2" max="4"' in progress._repr_html_()
     assert "value" not in evolve(progress, total=None)._repr_html_()

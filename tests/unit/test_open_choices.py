@@ -1,4 +1,4 @@
-"""Honest services that choose otherwise where the specification leaves the choice open."""
+"""Honest services that choose differently where the specification leaves the choice open."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ pytestmark = pytest.mark.looptime
 
 
 def client_of(answer: Callable[[Request], Any]) -> Client:
-    """Return a client of a service that answers with a function."""
+    """Return a client of a service that a function plays."""
     return Client("sk_look", base_url="http://localhost", transport=HandlerTransport(answer))
 
 
 async def test_unclear_polls_do_not_spend_the_hour() -> None:
-    """Thirty keywords that show neither work nor a date are polled seldom until their success is believed."""
+    """Thirty keywords that show neither work nor a date are rarely polled until their success is believed."""
     async with client_of(lambda request: {"id": request.url[-2:], "analysisStatus": "success"}) as client:
         await client.jobs.map(client.keywords.analyze, [f"k{number}" for number in range(10, 40)])
         assert client.rate_limit.used < 300
 
 
 async def test_a_launch_may_be_answered_without_a_body() -> None:
-    """A 204 is an accepted analysis, whatever its keyword shows."""
+    """A 204 means an accepted analysis, whatever its keyword shows."""
 
     def answer(request: Request) -> Response | dict[str, str]:
         return Response(204, {}, b"") if request.method == "POST" else {"id": "k", "analysisStatus": "success"}
@@ -39,7 +39,7 @@ async def test_a_launch_may_be_answered_without_a_body() -> None:
 
 
 async def test_a_content_without_a_generation_may_show_null() -> None:
-    """The first generation of a content is launched although the service has null where there is none."""
+    """The first generation of a content is launched even if the service shows null where there is none."""
 
     def answer(request: Request) -> Response | dict[str, str]:
         return {"id": "g", "status": "queued"} if request.method == "POST" else Response(200, {}, b"null")
@@ -57,7 +57,7 @@ async def test_ideas_that_are_not_there_yet_are_asked_for_again() -> None:
 
 
 async def test_a_large_result_of_a_batch_is_read_again() -> None:
-    """What is too large for a state, here ideas of a megabyte, is asked for again by the next run."""
+    """A result too large for a state, here a megabyte of ideas, is requested again by the next run."""
     ideas = [{"id": str(number), "keyword": secrets.token_hex(100)} for number in range(5000)]
     seen = Counter[str]()
 

@@ -118,7 +118,7 @@ async def _folder(wire: Wire, sandbox: Sandbox) -> Any:
 
 
 async def _generated(wire: Wire, sandbox: Sandbox) -> Any:
-    """Return a content with an answer to each optional field, its generation in review."""
+    """Return a content with a value in each optional field and its generation in review."""
     workspace = f"/v1/workspaces/{sandbox.workspace_id}"
     keyword = f"/v1/keywords/{sandbox.keyword_ids[0]}"
     await wire.post(f"{keyword}/analyze")
@@ -204,7 +204,7 @@ async def _newest_usage(client: Client, credit_type: Any) -> Any:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return True if a JSON value is of a kind: a type, several, a set of words, a range or an object's fields."""
+    """Return True if a JSON value fits: a type, several types, a set of words, a range or an object's fields."""
     if kind is datetime:
         return isinstance(value, str) and bool(datetime.fromisoformat(value))
     if isinstance(kind, dict):
@@ -215,7 +215,7 @@ def fits(value: Any, kind: Any) -> bool:
 
 
 def reads(attribute: Any, value: Any, kind: Any) -> bool:
-    """Return True if an attribute of a model says what the JSON value says."""
+    """Return True if a model's attribute means the same as the JSON value."""
     if kind is datetime:
         return bool(attribute == datetime.fromisoformat(value))
     if isinstance(kind, dict):
@@ -224,7 +224,7 @@ def reads(attribute: Any, value: Any, kind: Any) -> bool:
 
 
 def snake(name: str) -> str:
-    """Return the name of the attribute for a field."""
+    """Return the attribute's name for a field."""
     return re.sub("([A-Z])", r"_\1", name).lower()
 
 
@@ -232,7 +232,7 @@ def snake(name: str) -> str:
 async def test_the_sandbox_sends_each_field_and_the_model_reads_it(
     client: Client, sandbox: Sandbox, table: str
 ) -> None:
-    """The answer has the field with the type of the specification, and the attribute has its value."""
+    """The answer contains the field with its specified type, and the attribute has its value."""
     wire = Wire(sandbox)
     document = await DOCUMENTS[table](wire, sandbox)
     model = await READS[table](client, document)

@@ -1,4 +1,4 @@
-"""The handler of each operation: a row of one of two tables, or a function of the same name in one of the modules."""
+"""The handler of each operation: a row in one of two tables, or a function of the same name in one of the modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, work
 
 Handler: TypeAlias = Callable[[Call], Any]
 
-# Operations that show the record of the path.
+# Operations that show the record that the path names.
 SHOWN: Mapping[str, Show] = {
     "get_workspace": documents.workspace,
     "get_content": documents.content,
@@ -24,7 +24,7 @@ SHOWN: Mapping[str, Show] = {
     "get_knowledge_document": documents.knowledge_document,
     "get_content_idea_search": documents.search,
 }
-# Operations that list records of a table: those that belong to the record of the path.
+# Operations that list the records in a table that belong to the record that the path names.
 LISTED: Mapping[str, tuple[str, Show]] = {
     "list_pages": ("pages", documents.page),
     "list_keywords": ("keywords", documents.listed_keyword),

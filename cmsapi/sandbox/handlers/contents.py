@@ -70,7 +70,7 @@ def delete_content(call: Call) -> None:
 
 
 def _fields(call: Call) -> dict[str, Any]:
-    """Return the fields of a body that only have to be checked before they are stored."""
+    """Return those fields of a body that need only be checked before they are stored."""
     body, references = call.body, ("assignedToId", "contentStatusId", "folderId")
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}

@@ -1,7 +1,7 @@
-"""Generations of contents: launch, review, decision (specification 3 and 4.4).
+"""Generation of contents: launch, review, decision (specification 3 and 4.4).
 
-``queued`` becomes ``review`` or ``failed`` by itself; confirm turns ``review`` into ``applied``, cancel into
-``discarded``. A content shows its last generation; a new one may be launched unless the last is queued or in review.
+``queued`` becomes ``review`` or ``failed`` over time; confirm turns ``review`` into ``applied``, cancel into
+``discarded``. A content shows its latest generation; another may be launched unless that is queued or in review.
 """
 
 from __future__ import annotations

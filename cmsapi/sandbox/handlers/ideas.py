@@ -9,13 +9,13 @@ from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record
 
-FEWEST_IDEAS = 5  # ideas that a search finds, unless an outcome has a number
-MOST_IDEAS = 40  # likewise; above the default page size, so that lists have several pages
+FEWEST_IDEAS = 5  # ideas that a search finds, unless its outcome sets a number
+MOST_IDEAS = 40  # likewise; above the default page size, so that some lists have several pages
 ANGLES = ["for beginners", "compared", "checklist", "mistakes", "on a budget", "in winter", "explained", "near me"]
 
 
 def start_content_idea_search(call: Call) -> Document:
-    """Start a search; its ideas are there when it has succeeded."""
+    """Start a search; its ideas are available once it has succeeded."""
     workspace, keyword, store = call.record["id"], call.body["keyword"], call.store
 
     def find_ideas(search: Record, at: float, outcome: Outcome) -> None:

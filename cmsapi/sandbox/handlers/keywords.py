@@ -10,7 +10,7 @@ from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import NEVER_ANALYZED, Record
 
-PREVIEW = 120  # characters of a text that a report shows
+PREVIEW = 120  # number of characters of a text that a report shows
 
 
 def import_page(call: Call) -> Document:
@@ -62,7 +62,7 @@ def analyze_keyword(call: Call) -> Document:
 
 
 def score_keyword(call: Call) -> Document:
-    """Score a text against the recommendations of an analysis; refuse if there was no analysis."""
+    """Score a text against the recommendations of an analysis; refuse if there has been no analysis."""
     if call.record["lastAnalyzedAt"] is None:
         raise Refusal(409, "The keyword has no completed analysis.")
     return _report(call)
@@ -82,7 +82,7 @@ def analyze_prompt(call: Call) -> Document:
 
 
 def score_prompt(call: Call) -> Document:
-    """Score a text for a prompt; without an analysis there is no report."""
+    """Score a text for a prompt; before an analysis there is no report."""
     return {"chatgpt": _report(call) if call.record["lastAnalyzedAt"] else None}
 
 

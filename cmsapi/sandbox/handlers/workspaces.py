@@ -8,11 +8,11 @@ from cmsapi.sandbox.documents import Document
 from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.store import Record
 
-SUMMARY_WORDS = 12  # words of a text that become its summary
+SUMMARY_WORDS = 12  # number of words of a text that become its summary
 
 
 def get_me(call: Call) -> Document:
-    """Return the user of the key."""
+    """Return the key's user."""
     return documents.user(call.store, call.user, call.jobs.credits.balances)
 
 
@@ -22,7 +22,7 @@ def list_users(call: Call) -> Document:
 
 
 def list_workspaces(call: Call) -> Document:
-    """List the workspaces of the key's user."""
+    """List the workspaces that the key's user can see."""
     visible = [each for each in call.store.find("workspaces") if each["id"] in call.user["workspaceIds"]]
     return call.page(visible, documents.workspace)
 
@@ -69,7 +69,7 @@ def delete_folder(call: Call) -> None:
 
 
 def create_knowledge_document(call: Call) -> Document:
-    """Create a document; it gets a summary when its processing has succeeded."""
+    """Create a document; it gets a summary once it has been processed successfully."""
     workspace, name, url = call.record["id"], call.body["name"], call.body.get("url")
     text, kind = call.body.get("text") or f"Text of {url}", "url" if url else "text"
 

@@ -1,4 +1,4 @@
-"""The command in this process and in real time, with a sandbox whose jobs take a moment in place of the service."""
+"""The command in this process, in real time, with a sandbox whose jobs take a moment as the service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cmsapi.sandbox import Limits, Sandbox
 
 @frozen
 class Done:
-    """What a command has returned and written."""
+    """What a command returned and wrote."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ class Done:
 
     @property
     def rows(self) -> list[list[str]]:
-        """The lines of standard output by their tabs."""
+        """The lines of standard output, split at tabs."""
         return [line.split("\t") for line in self.out.splitlines()]
 
     @property
@@ -41,7 +41,7 @@ Run: TypeAlias = Callable[..., Awaitable[Done]]
 
 @pytest.fixture(autouse=True)
 def blocking_calls() -> None:
-    """Allow what a command may do and a library may not: read its files while its event loop waits."""
+    """Allow what a command may do but a library may not: read files while its event loop waits."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def sandbox() -> Sandbox:
 
 @pytest.fixture(autouse=True)
 def environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Lead commands of this process to the sandbox, and their files to a directory of the test."""
+    """Point commands in this process to the sandbox, and their files to the test's directory."""
     polling = PollPolicy(min_interval=0.05, max_interval=0.1, job_timeout=2)
     quick = partial(Client, transport=sandbox.transport, polling=polling, limits=RateLimits.unlimited())
     monkeypatch.setattr("cmsapi.cli.connect.Client", quick)
@@ -65,7 +65,7 @@ def environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs a command in the event loop of the test."""
+    """Return a function that runs a command in the test's event loop."""
 
     async def run(*arguments: str) -> Done:
         code = await app.run_async(list(arguments), exit_on_error=False, result_action="return_value")

@@ -28,7 +28,7 @@ USAGE = [
 
 @pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
 def test_wrong_usage(arguments: list[str], sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong usage is exit code 2 with a message, and nothing is sent."""
+    """Wrong usage gives exit code 2 and a message, and nothing is sent."""
     assert main(arguments) == 2
     shown = capsys.readouterr()
     assert shown.err
@@ -37,14 +37,14 @@ def test_wrong_usage(arguments: list[str], sandbox: Sandbox, capsys: pytest.Capt
 
 
 def test_errors_of_the_service(capsys: pytest.CaptureFixture[str]) -> None:
-    """An error of the service is exit code 1 and one message."""
+    """An error of the service gives exit code 1 and one message."""
     assert main(["contents", "show", "nosuch"]) == 1
     assert "404" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["CMSAPI_API_KEY", "CMSAPI_BASE_URL"])
 def test_missing_settings(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing setting is named, with a way to try without."""
+    """A missing setting is named, with a way to try the command without it."""
     monkeypatch.delenv(name)
     assert main(["me"]) == 2
     message = capsys.readouterr().err
@@ -53,6 +53,6 @@ def test_missing_settings(name: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    """Help names commands and exit codes, and is a success."""
+    """Help names commands and exit codes, and exits with success."""
     assert main(["--help"]) == 0
     assert {"analyze", "sandbox", "Exit"} <= set(capsys.readouterr().out.split())

@@ -1,4 +1,4 @@
-"""The promises of items: from arguments, files of any program, and standard input."""
+"""The promises about items: from arguments, from files written by any program, and from standard input."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_reads_what_programs_write(tmp_path: Path, name: str) -> None:
-    """Text, output of lists, CSV in the forms of spreadsheets and JSON give the same identifiers."""
+    """Text, list output, CSV in the variants that spreadsheets write, and JSON give the same identifiers."""
     file = tmp_path / "items"
     file.write_bytes(FILES[name])
     assert read_items([f"@{file}"]) == ["kwd_1", "kwd_2"]
 
 
 def test_each_item_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An item that comes twice is launched once, which is said."""
+    """An item that is given twice is launched once, with a message."""
     (tmp_path / "ids").write_text("b\nc\n")
     assert read_items(["a", "b", f"@{tmp_path / 'ids'}"]) == ["a", "b", "c"]
     assert "repeated items left out: 1" in capsys.readouterr().err
 
 
 def test_other_encodings_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that is not UTF-8 is read as Windows-1252, and that is said: keywords are paid for."""
+    """A file that is not UTF-8 is read as Windows-1252, with a message, because keywords are paid for."""
     (tmp_path / "words.txt").write_bytes("Größe\n".encode("cp1252"))
     assert read_items([f"@{tmp_path / 'words.txt'}"], "keyword") == ["Größe"]
     assert "Windows-1252" in capsys.readouterr().err
 
 
 def test_apostrophes_against_formulas_are_taken_away(tmp_path: Path) -> None:
-    """What ``--csv`` marks for spreadsheets is read back as it was."""
+    """What ``--csv`` marks for spreadsheets is read back unchanged."""
     (tmp_path / "words.csv").write_text("keyword\n'=1+1\n'tis\n")
     assert read_items([f"@{tmp_path / 'words.csv'}"], "keyword") == ["=1+1", "'tis"]
 
@@ -64,7 +64,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses(tmp_path: Path, name: str) -> None:
-    """A file without items or with something else is refused with its name."""
+    """A file without items or with something else is refused by name."""
     content, word = REFUSED[name]
     file = tmp_path / "items.txt"
     file.write_bytes(content)
@@ -73,14 +73,14 @@ def test_refuses(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_without_its_sign(tmp_path: Path) -> None:
-    """A file that is named without ``@`` is refused, and not launched as an item."""
+    """A file that is named without ``@`` is refused instead of launched as an item."""
     (tmp_path / "ids.txt").write_text("kwd_1\n")
     with pytest.raises(ConfigError, match=r"@ids\.txt"):
         read_items(["ids.txt"])
 
 
 def test_refuses_what_cannot_be_read() -> None:
-    """A missing file and no item at all are refused."""
+    """A missing file and an empty list of items are refused."""
     with pytest.raises(ConfigError, match="No such file"):
         read_text("@missing.txt")
     with pytest.raises(ConfigError, match="no items"):

@@ -1,4 +1,4 @@
-"""The promises of commands that launch, and of those that go on with what was launched."""
+"""The promises of commands that launch, and of those that continue with launched jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _database(tmp_path: Path) -> Path:
 
 
 async def test_a_dry_run_launches_nothing(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
-    """The plan says what it would cost; nothing is launched and no file is made."""
+    """The plan names the cost; nothing is launched and no file is created."""
     done = await run("analyze", *sandbox.keyword_ids[:3], "--dry-run")
     assert (done.code, done.out, sandbox.ledger.launches) == (0, "", [])
     assert "3 of 5,000" in done.err
@@ -25,14 +25,14 @@ async def test_a_dry_run_launches_nothing(run: Run, sandbox: Sandbox, tmp_path: 
 
 
 async def test_a_dry_run_fails_if_the_balance_is_short(run: Run, sandbox: Sandbox) -> None:
-    """A plan that the balance does not pay is a failure, which scripts can see."""
+    """A plan that exceeds the balance is a failure, which scripts can see."""
     sandbox.credits = {"analysis": 1}
     done = await run("analyze", *sandbox.keyword_ids[:3], "--dry-run")
     assert (done.code, "2 will stay unlaunched" in done.err) == (1, True)
 
 
 async def test_analyze(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Each keyword has a row; the state is a file that only its owner reads, and forgets what is done."""
+    """Each keyword has a row; the state is a file that only its owner can read, and forgets finished work."""
     done = await run("analyze", *sandbox.keyword_ids[:3])
     assert done.code == 0
     assert {(row[0], row[1]) for row in done.rows} == {(id_, "succeeded") for id_ in sandbox.keyword_ids[:3]}
@@ -44,7 +44,7 @@ async def test_analyze(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
 
 @pytest.mark.looptime
 async def test_demo(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demonstration needs no settings, adopts the lost launch and pays for nothing twice."""
+    """The demonstration needs no settings, adopts the lost launch, and pays for nothing twice."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         monkeypatch.delenv(name)
     done = await run("demo", "--keywords", "9")
@@ -68,7 +68,7 @@ async def test_a_batch_is_paid_once(run: Run, sandbox: Sandbox) -> None:
 
 
 async def test_failed_items(run: Run, sandbox: Sandbox) -> None:
-    """A failed job is exit code 1, stays failed, and is launched again by ``--retry failed`` only."""
+    """A failed job gives exit code 1, stays failed, and is launched again only with ``--retry failed``."""
     bad, good = sandbox.keyword_ids[:2]
     sandbox.set_outcome(bad, "failed", duration=0.5)  # long enough to be seen at work
     first = await run("analyze", bad, good, "--batch", "b")
@@ -84,7 +84,7 @@ async def test_failed_items(run: Run, sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("sandbox", [Sandbox(faults=Fault(match="start_*", drop="before", times=1), **QUICK)])
 async def test_unknown_launches(run: Run, sandbox: Sandbox) -> None:
-    """A lost search is shown with where to look, and launched again on request only."""
+    """A lost search is shown with where to check, and launched again only on request."""
     search = ("ideas", sandbox.workspace_id, "shoes", "--batch", "b")
     done = await run(*search)
     assert (done.code, done.rows[0][1], "credit_usages" in done.out) == (1, "unknown", True)
@@ -96,7 +96,7 @@ async def test_unknown_launches(run: Run, sandbox: Sandbox) -> None:
 
 
 async def test_credits_are_bounded(run: Run, sandbox: Sandbox) -> None:
-    """``--max-credits`` leaves what would cost more: the plan says so, and a line how to go on."""
+    """``--max-credits`` leaves out what would cost more; the plan says so, and a line names how to continue."""
     done = await run("analyze", *sandbox.keyword_ids[:5], "--max-credits", "2")
     assert (done.code, len(done.rows), len(sandbox.ledger.launches)) == (1, 2, 2)
     assert "2 of 5" in done.err
@@ -107,7 +107,7 @@ async def test_credits_are_bounded(run: Run, sandbox: Sandbox) -> None:
 async def test_works_without_a_home(
     run: Run, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
 ) -> None:
-    """Without a home that can be written the state is a file in the working directory, and that is said."""
+    """Without a writable home the state is a file in the working directory, with a message."""
     monkeypatch.setenv("XDG_STATE_HOME", f"{directory}/state")
     done = await run("analyze", sandbox.keyword_ids[0], "--batch", "b")
     assert (done.code, str(tmp_path / "cmsapi-jobs.db") in done.err) == (0, True)
@@ -115,13 +115,13 @@ async def test_works_without_a_home(
 
 
 async def test_errors_name_commands(run: Run) -> None:
-    """An error of a route that is assumed shows no Python."""
+    """An error about an assumed route shows no Python."""
     done = await run("analyze", "--prompts", "nosuch")
     assert (done.rows[0][1], "OPERATIONS" in done.out, "cmsapi doctor" in done.out) == ("refused", False, True)
 
 
 async def test_ideas_have_a_row_each(run: Run, sandbox: Sandbox) -> None:
-    """A search gives a row for each idea, and one without an idea if there is none."""
+    """A search gives a row for each idea, or one row without an idea if there is none."""
     sandbox.set_outcome("shoes", "success", ideas=3)
     sandbox.set_outcome("none", "success", ideas=0)
     rows = (await run("ideas", sandbox.workspace_id, "shoes", "none")).rows
@@ -148,7 +148,7 @@ async def test_articles_can_be_decided_on_later(run: Run, sandbox: Sandbox) -> N
 
 
 async def test_articles_are_asked_for(run: Run, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal each article is asked for; what is left stays in review, also at the end of the input."""
+    """On a terminal the command asks about each article; undecided ones stay in review, even at end of input."""
     monkeypatch.setattr("cmsapi.cli.launches.can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("maybe\nconfirm\nleave\n"))
     done = await run("generate", *sandbox.content_ids[:3])
@@ -157,7 +157,7 @@ async def test_articles_are_asked_for(run: Run, sandbox: Sandbox, monkeypatch: p
 
 
 async def test_jobs_of_other_programs(run: Run, sandbox: Sandbox) -> None:
-    """Running jobs are waited for by the state or by a token, and a batch can be forgotten."""
+    """Commands wait for running jobs by state or by token, and a batch can be forgotten."""
     sandbox.set_outcome(sandbox.keyword_ids[0], "success", duration=3600)
     [lost] = (await run("analyze", sandbox.keyword_ids[0], "--batch", "b", "--json")).documents
     assert lost["status"] == "running"

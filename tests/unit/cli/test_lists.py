@@ -1,4 +1,4 @@
-"""The promises of commands that look, and of what they print."""
+"""The promises of commands that read, and of their output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.cli.conftest import QUICK, Run
 
 
 async def test_lists_can_be_piped(run: Run, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list in a pipe has a row a line with the identifier first, which the next command reads."""
+    """A list in a pipe has one row per line, identifier first, which the next command reads."""
     pages = await run("pages", sandbox.workspace_id)
     assert {row[0] for row in pages.rows} == set(sandbox.page_ids)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pages.out.encode())))
@@ -57,7 +57,7 @@ async def test_limit_bounds_rows_and_requests(run: Run, sandbox: Sandbox) -> Non
 
 @pytest.mark.parametrize("sandbox", [Sandbox(keywords=["=cmd()", "a\x1b[31mred\nx\ty"], **QUICK)])
 async def test_texts_of_the_service_do_no_harm(run: Run, sandbox: Sandbox) -> None:
-    """What a keyword contains steers no terminal, breaks no row, and is no formula for a spreadsheet."""
+    """A keyword's text cannot control the terminal, break a row, or become a formula in a spreadsheet."""
     page = sandbox.page_ids[-1]
     shown = await run("keywords", page)
     assert "\x1b" not in shown.out
@@ -79,7 +79,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 async def test_a_table_keeps_identifiers_whole(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a terminal of 80 columns no line is wider, only texts are cut, and columns without room are named."""
+    """On a terminal of 80 columns no line is wider, only texts are cut, and columns that do not fit are named."""
     screen = terminal(monkeypatch)
     async with Writer(Options(), columns("id title words updated published")) as writer:
         when = datetime(2026, 11, 28, tzinfo=UTC)
@@ -92,7 +92,7 @@ async def test_a_table_keeps_identifiers_whole(
 
 
 def test_long_lines_break_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal no word is broken, and a command stays a line that can be copied."""
+    """On a terminal no word is broken, and a command stays on one line that can be copied."""
     screen = terminal(monkeypatch)
     fine, copied = "word " * 30 + "i" * 30, "  cmsapi " + "x " * 50
     assert fold(fine, screen).split() == fine.split()
@@ -101,7 +101,7 @@ def test_long_lines_break_between_words(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_equal_errors_are_written_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the error of the second item refers to the first, and in a pipe it is there."""
+    """On a terminal the second item's error refers to the first; in a pipe it is repeated."""
     piped = await run("analyze", "nosuch1", "nosuch2")
     assert piped.out.count("404") == 2
     screen = terminal(monkeypatch)
@@ -128,7 +128,7 @@ async def test_contents_from_creation_to_deletion(run: Run, sandbox: Sandbox, tm
 
 
 async def test_account(run: Run, sandbox: Sandbox) -> None:
-    """Who it is, what is left and what was spent are shown, and the key never is."""
+    """The user, remaining credits and spent credits are shown; the key never is."""
     await run("analyze", sandbox.keyword_ids[0])
     outputs = [await run("me"), await run("credits"), await run("doctor"), await run("me", "--json")]
     spent = await run("credits", "analysis", "--csv")

@@ -37,7 +37,7 @@ KEYWORDS = 60  # three seconds of launches
 
 
 class Shell:
-    """Runs commands against a service of this process."""
+    """Runs commands against a service in this process."""
 
     def __init__(self, directory: Path, sandbox: Sandbox, base_url: str) -> None:
         self.directory, self.sandbox = directory, sandbox
@@ -52,14 +52,14 @@ class Shell:
         )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Run a command to its end, and return exit code, standard output and standard error."""
+        """Run a command to its end and return exit code, standard output and standard error."""
         process = self.start(*arguments)
         out, err = process.communicate(timeout=40)
         assert "Traceback" not in err, err
         return process.returncode, out, err
 
     def launched(self, process: subprocess.Popen[str], least: int = 5) -> None:
-        """Wait until some analyses were launched."""
+        """Wait until some analyses have been launched."""
         deadline = time.monotonic() + 20
         while len(self.sandbox.ledger.launches) < least:
             assert time.monotonic() < deadline
@@ -79,7 +79,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_says_how_to_go_on(shell: Shell, name: str) -> None:
-    """A stopped command exits as programs do that a signal ends, and its advice pays for nothing twice."""
+    """A stopped command exits like a program ended by a signal, and its advice pays for nothing twice."""
     with (shell.directory / "ids.txt").open() as ids:
         process = shell.start("analyze", "-", stdin=ids)
     shell.launched(process)
@@ -96,7 +96,7 @@ def test_a_signal_says_how_to_go_on(shell: Shell, name: str) -> None:
 
 @pytest.mark.slow
 def test_kill_and_run_again(shell: Shell) -> None:
-    """A batch that is killed is gone on with by the same command, which says so, and pays for nothing twice."""
+    """The same command continues a batch that was killed, says so, and pays for nothing twice."""
     shell.sandbox.faults.latency = 0.4  # so that launches are under way
     batch = ("analyze", "@ids.txt", "--batch", "b")
     process = shell.start(*batch)
@@ -111,7 +111,7 @@ def test_kill_and_run_again(shell: Shell) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["me", "analyze @ids.txt"])
 def test_closed_pipes_are_quiet(shell: Shell, arguments: str) -> None:
-    """A command whose reader has gone ends without a message; a launch says how to go on."""
+    """A command whose reader has gone ends without a message; a launch says how to continue."""
     process = shell.start(*arguments.split())
     assert process.stdout is not None
     process.stdout.close()
@@ -125,7 +125,7 @@ def test_closed_pipes_are_quiet(shell: Shell, arguments: str) -> None:
 
 @pytest.mark.slow
 def test_without_a_place_for_a_state(shell: Shell) -> None:
-    """A user whom the machine does not know, in a directory of others, is told to name a state; nothing is sent."""
+    """An unknown user in someone else's directory is asked to name a state; nothing is sent."""
     words = [*unknown_user(), *command(PROGRAM, "analyze", shell.sandbox.keyword_ids[0])]
     own = {name: text for name, text in shell.environment.items() if name not in ("HOME", "XDG_STATE_HOME")}
     own |= {"HOME": "/nonexistent"} if os.geteuid() else {}
@@ -138,9 +138,9 @@ def test_without_a_place_for_a_state(shell: Shell) -> None:
 
 
 def unknown_user() -> list[str]:
-    """Return what to put before a command, so that a user without a name or a home runs it, who writes nowhere.
+    """Return a command prefix that runs a command as a user with no name, home or writable directory.
 
-    Only an administrator can do that; any other user of the tests is a stranger in ``/``, too.
+    Only an administrator can use it; any other user who runs the tests cannot write in ``/`` either.
     """
     if os.geteuid():
         return []
@@ -152,7 +152,7 @@ def unknown_user() -> list[str]:
 
 
 def test_streams_that_are_closed(shell: Shell) -> None:
-    """Commands run with closed streams, and with a full disk fail with one line."""
+    """Commands run with closed streams, and fail with one line on a full disk."""
     words = " ".join(map(shlex.quote, command(PROGRAM, "me")))
     for redirection, code in ((">&-", 0), ("2>&-", 0), ("<&-", 0), (">/dev/full", 1)):
         arguments = ["/bin/sh", "-c", f"{words} {redirection}"]
@@ -175,7 +175,7 @@ def test_the_service_of_the_command(shell: Shell) -> None:
 
 
 def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
-    """A port in use is a message with advice."""
+    """A port in use gives a message with advice."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert main(["sandbox", "--port", str(server.getsockname()[1])]) == 2
     assert "--port" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Every block of Python in the README and the pages runs, on a sandbox in virtual time; what it prints is compared."""
+"""Every Python block in the README and the pages runs, on a sandbox in virtual time, and its output is compared."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def run_sync(work: Callable[[], T], *, limiter: anyio.CapacityLimiter | No
 
 
 class Page:
-    """What the blocks of one page share: names, an event loop, and a sandbox that `Client()` connects to."""
+    """What the blocks on a page share: names, an event loop, and a sandbox that `Client()` connects to."""
 
     def __init__(self) -> None:
         self.loop = virtual_loop()
@@ -59,7 +59,7 @@ class Page:
         self.printed = ""
 
     def names(self) -> dict[str, Any]:
-        """Return the names that pages use without making them."""
+        """Return the names that pages use without defining them."""
         box = self.sandbox
         ids = {name: getattr(box, name) for name in ("workspace_id", "keyword_ids", "content_ids", "page_ids")}
         return {
@@ -72,7 +72,7 @@ class Page:
         }
 
     def run(self, example: Example) -> None:
-        """Run a block, with ``await`` at its top."""
+        """Run a block, with ``await`` allowed at its top level."""
         source = pad(example.parsed, example.line + example.parsed.line_offset)
         if "def test_" in source:
             self.run_tests(example.parsed)
@@ -95,7 +95,7 @@ class Page:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def compare(self, example: Example) -> None:
-        """Compare what the block above has printed; ``...`` stands for anything."""
+        """Compare the output of the block above; ``...`` stands for anything."""
         expected = str(example.parsed)
         same = doctest.OutputChecker().check_output(
             expected, self.printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -105,12 +105,12 @@ class Page:
 
 @pytest.fixture(autouse=True)
 def blocking_calls() -> None:
-    """Let programs of users block, and modules be imported where they first are needed."""
+    """Let users' programs block, and let modules be imported where they are first needed."""
 
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Page]:
-    """Return what a page needs, and leave nothing of it behind."""
+    """Return what a page needs, and clean up afterwards."""
     page = Page()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CMSAPI_API_KEY", page.sandbox.api_key)
@@ -126,7 +126,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Page]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_block_of_a_page_runs(path: Path, page: Page) -> None:
-    """What a page shows works, and prints what the page says."""
+    """Each block on a page works, and prints what the page says."""
     parsers = [CodeBlockParser("python", page.run), CodeBlockParser("text", page.compare)]
     document = Sybil(parsers, patterns=["*.md"]).parse(path)
     document.namespace.update(page.names())
@@ -154,9 +154,9 @@ def served(tmp_path: Path) -> Iterator[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_every_command_of_a_page_runs(served: dict[str, str], tmp_path: Path) -> None:
-    """Each line of a terminal that begins with the command ends well, except those that never end by themselves.
+    """Each terminal line that begins with the command succeeds, except those that never end by themselves.
 
-    Launches that follow each other wait for their jobs at the same time.
+    Consecutive launches wait for their jobs at the same time.
     """
     document = Sybil([CodeBlockParser("console", str)], patterns=["*.md"]).parse(ROOT / "docs/how-to/command-line.md")
     lines = [line for example in document.examples() for line in str(example.parsed).splitlines()]
@@ -175,6 +175,6 @@ def is_launch(command: str) -> bool:
 
 
 def run(command: str, environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of a terminal."""
+    """Run a terminal line."""
     line = ["sh", "-c", command]
     return subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True, check=False)

@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_pages_build_without_a_warning_and_have_every_public_name(tmp_path: Path) -> None:
-    """A link that leads nowhere is a warning, and the reference leaves out no name that users may import."""
+    """A dead link would be a warning, and the reference leaves out no name that users may import."""
     subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", DOCS, tmp_path], check=True)
     inventory = InventoryFile.loads((tmp_path / "objects.inv").read_bytes(), uri="")
     described = {

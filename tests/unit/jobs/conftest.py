@@ -1,4 +1,4 @@
-"""The service of the tests of jobs."""
+"""The service for the tests of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch of each kind, and faults that it meets."""
+"""A launch of each kind, and the faults that it may meet."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def accepted(sandbox: Sandbox) -> int:
 
 
 def fail(sandbox: Sandbox, operation: str, **fault: Any) -> None:
-    """Have the next request of an operation meet a fault, or as many as ``times`` says."""
+    """Have the next request of an operation, or the next ``times`` requests, meet a fault."""
     sandbox.faults.rules.append(Fault(match=operation, **{"times": 1, **fault}))

@@ -1,4 +1,4 @@
-"""Batches: in virtual time with the state in memory, and over several programs with a state in a file."""
+"""Batches: in virtual time with the state in memory, and across several programs with the state in a file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def program(directory: Path, sandbox: Sandbox, main: Callable[[Client], Awaitabl
 
 @virtual
 async def test_a_finished_batch_costs_no_request() -> None:
-    """500 finished analyses that are run again give all their results, without a request."""
+    """500 finished analyses that are run again give all their results without a request."""
     sandbox = Sandbox(keywords=500, **QUICK)
     async with client_of(sandbox, limits=RateLimits.unlimited()) as client:
         first = await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids, ordered=True)
@@ -50,7 +50,7 @@ async def test_a_finished_batch_costs_no_request() -> None:
 
 @virtual
 async def test_failed_items_stay_failed_until_they_are_retried(client: Client, sandbox: Sandbox) -> None:
-    """Five failing items that are run three times cost five credits, and five more after `retry_failed`."""
+    """Five failing items that are run three times cost five credits, and another five after `retry_failed`."""
     items = sandbox.keyword_ids[:5]
     for keyword in items:
         sandbox.set_outcome(keyword, "failed")
@@ -70,7 +70,7 @@ async def test_failed_items_stay_failed_until_they_are_retried(client: Client, s
 
 @virtual
 async def test_a_second_run_keeps_the_failures_of_the_first(client: Client, sandbox: Sandbox) -> None:
-    """Failed items are known until they are retried, although another part of the batch was run after them."""
+    """Failed items are kept until they are retried, even if another part of the batch is run after them."""
     failing, other = sandbox.keyword_ids[:2]
     sandbox.set_outcome(failing, "failed")
     async with client.jobs.batch("in two parts") as batch:
@@ -81,7 +81,7 @@ async def test_a_second_run_keeps_the_failures_of_the_first(client: Client, sand
 
 @virtual
 async def test_unknown_items_stay_unknown_until_they_are_retried(client: Client, sandbox: Sandbox) -> None:
-    """A launch that nothing tells of is not repeated by a rerun, but after `retry_unknown`."""
+    """A launch of which there is no trace is not repeated by a rerun, only after `retry_unknown`."""
     sandbox.faults.rules.append(Fault(match="analyze_keyword", drop="before", times=1))
     items = sandbox.keyword_ids[:1]
     batch = client.jobs.batch("b")
@@ -98,7 +98,7 @@ async def test_unknown_items_stay_unknown_until_they_are_retried(client: Client,
 
 @virtual
 async def test_items_that_were_never_launched_are_launched_by_the_next_run(client: Client, sandbox: Sandbox) -> None:
-    """An item that was refused for want of credits is no failure of its job: the next run launches it."""
+    """An item that was refused for lack of credits has not failed: the next run launches it."""
     sandbox.credits = {"analysis": 2}
     batch = client.jobs.batch("b")
     outcomes = await batch.map(client.keywords.analyze, sandbox.keyword_ids[:4], in_flight=1)
@@ -111,7 +111,7 @@ async def test_items_that_were_never_launched_are_launched_by_the_next_run(clien
 
 @virtual
 async def test_two_items_of_one_name_are_refused(client: Client, sandbox: Sandbox) -> None:
-    """Items that cannot be told apart are refused before anything is launched, unless ``key=`` tells them apart."""
+    """Indistinguishable items are refused before anything is launched, unless ``key=`` distinguishes them."""
     items = [("a", sandbox.keyword_ids[0]), ("b", sandbox.keyword_ids[0])]
 
     async def launch(item: tuple[str, str]) -> Job[Keyword]:
@@ -125,7 +125,7 @@ async def test_two_items_of_one_name_are_refused(client: Client, sandbox: Sandbo
 
 @virtual
 async def test_a_batch_joins_what_runs(client: Client, sandbox: Sandbox) -> None:
-    """Two batches of one keyword, while its analysis runs, have an item each and one launch."""
+    """Two batches of one keyword, while its analysis is running, have one item each and share one launch."""
     keyword = sandbox.keyword_ids[:1]
     both = [client.jobs.batch(name).map(client.keywords.analyze, keyword) for name in "ab"]
     (one,), (other,) = await asyncio.gather(*map(asyncio.ensure_future, both))
@@ -140,7 +140,7 @@ async def test_a_batch_joins_what_runs(client: Client, sandbox: Sandbox) -> None
 
 @virtual
 async def test_progress_counts_all_runs(client: Client, sandbox: Sandbox) -> None:
-    """Progress of a batch counts what earlier runs have brought, and their credits."""
+    """A batch's progress includes the outcomes and credits of earlier runs."""
     await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids[:3])
     batch = client.jobs.batch("b")
     fan_out = batch.map(client.keywords.analyze, sandbox.keyword_ids[:5])
@@ -152,7 +152,7 @@ async def test_progress_counts_all_runs(client: Client, sandbox: Sandbox) -> Non
 
 @virtual
 async def test_forget_makes_a_batch_new(client: Client, sandbox: Sandbox) -> None:
-    """A batch that was forgotten has no items, and launches them all."""
+    """A forgotten batch has no items, and launches them all again."""
     batch = client.jobs.batch("b")
     await batch.map(client.keywords.analyze, sandbox.keyword_ids[:2])
     assert await batch.forget() == 2
@@ -199,7 +199,7 @@ def test_results_outlive_their_program(tmp_path: Path) -> None:
 
 
 def test_jobs_outlive_their_program(tmp_path: Path) -> None:
-    """A program that goes on with a batch waits for jobs of the one before, and launches only the rest."""
+    """A program that continues a batch waits for its predecessor's jobs, and launches only the rest."""
     sandbox = Sandbox(**QUICK)
 
     async def begin(client: Client) -> None:
@@ -221,7 +221,7 @@ def test_jobs_outlive_their_program(tmp_path: Path) -> None:
 
 
 def test_articles_outlive_their_program(tmp_path: Path) -> None:
-    """An article in review is decided by the next program, and the one after sees the decision."""
+    """The next program decides on an article in review, and the one after sees the decision."""
     sandbox = Sandbox(**QUICK)
     items = sandbox.content_ids[:1]
 
@@ -242,7 +242,7 @@ def test_articles_outlive_their_program(tmp_path: Path) -> None:
 
 @virtual
 async def test_two_runs_at_once_launch_an_item_once(client: Client, sandbox: Sandbox) -> None:
-    """Runs of one batch that overlap, like those of a cron job, pay once for each search and share its ideas."""
+    """Overlapping runs of one batch, like those of a cron job, pay once for each search and share its ideas."""
 
     async def run() -> list[Any]:
         batch = client.jobs.batch("b")
@@ -255,7 +255,7 @@ async def test_two_runs_at_once_launch_an_item_once(client: Client, sandbox: San
 
 @virtual
 async def test_a_wait_begins_with_its_run(client: Client, sandbox: Sandbox) -> None:
-    """A run long after the launch polls its jobs, whatever ``timeout`` and `PollPolicy.job_timeout` are."""
+    """A run long after the launch polls its jobs, whatever the values of ``timeout`` and `PollPolicy.job_timeout`."""
     keyword = sandbox.keyword_ids[:1]
     (first,) = await client.jobs.batch("b").map(client.keywords.analyze, keyword, timeout=20)
     assert not first.ok
@@ -266,7 +266,7 @@ async def test_a_wait_begins_with_its_run(client: Client, sandbox: Sandbox) -> N
 
 @virtual
 async def test_an_earlier_outcome_has_its_job(client: Client, sandbox: Sandbox) -> None:
-    """The job of an item that an earlier run has brought is done, and costs no poll."""
+    """The job of an item that an earlier run finished is done, and costs no poll."""
     sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
     await client.jobs.batch("b").map(client.keywords.analyze, sandbox.keyword_ids[:2])
     before = len(sandbox.ledger.requests)
@@ -294,7 +294,7 @@ async def test_items_that_may_change_need_a_key(client: Client, sandbox: Sandbox
 @virtual
 @pytest.mark.parametrize("earlier", [False, True])
 async def test_an_error_of_a_decision_is_raised(client: Client, sandbox: Sandbox, earlier: bool) -> None:
-    """A mistake in ``on_review`` ends the iteration, also where an earlier run has brought the article."""
+    """A mistake in ``on_review`` ends the iteration, even if the article came from an earlier run."""
     if earlier:
         await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
 
@@ -308,7 +308,7 @@ async def test_an_error_of_a_decision_is_raised(client: Client, sandbox: Sandbox
 
 @virtual
 async def test_a_decision_that_is_refused_changes_no_record(client: Client, sandbox: Sandbox) -> None:
-    """A batch tells the decision that was carried out, and not the one that was refused after it."""
+    """A batch reports the decision that was carried out, not the later one that was refused."""
     (outcome,) = await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
     await outcome.result().confirm()
     with pytest.raises(ConflictError):

@@ -1,4 +1,4 @@
-"""What is learned of durations."""
+"""What is learned about durations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cmsapi.jobs.durations import Durations
 
 @given(st.lists(st.tuples(st.floats(0, 2000), st.floats(0, 2000)), max_size=50))
 def test_a_life_table_stays_a_life_table(polls: list[tuple[float, float]]) -> None:
-    """Whatever was seen, the part of jobs that outlives an age falls with the age and stays above nothing."""
+    """Whatever was seen, the share of jobs that outlive an age decreases with the age and stays positive."""
     model = Durations()
     for first, second in polls:
         model.saw_end(min(first, second), max(first, second))
@@ -22,7 +22,7 @@ def test_a_life_table_stays_a_life_table(polls: list[tuple[float, float]]) -> No
 
 
 def test_durations_that_were_seen_outweigh_the_guess() -> None:
-    """After a hundred jobs of five minutes half of the next ones are expected at about that age."""
+    """After a hundred jobs of five minutes, half of the next ones are expected to end at about that age."""
     model = Durations()
     for _ in range(100):
         model.saw_running(0.0, 295.0)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.looptime
 
 
 def stretched(sandbox: Sandbox, *numbers: int) -> tuple[str, ...]:
-    """Return keywords whose analyses take a number of seconds each."""
+    """Return keywords whose analyses take the given numbers of seconds."""
     keywords = sandbox.keyword_ids[: len(numbers)]
     for keyword, seconds in zip(keywords, numbers, strict=True):
         sandbox.set_outcome(keyword, "success", duration=seconds)
@@ -34,14 +34,14 @@ def stretched(sandbox: Sandbox, *numbers: int) -> tuple[str, ...]:
 
 
 async def test_outcomes_come_as_jobs_end(client: Client, sandbox: Sandbox) -> None:
-    """The job that ends first is handed out first."""
+    """The job that ends first is yielded first."""
     slow, fast = stretched(sandbox, 200, 20)
     seen = [(outcome.item, now() < 60) async for outcome in client.jobs.map(client.keywords.analyze, [slow, fast])]
     assert seen == [(fast, True), (slow, False)]
 
 
 async def test_items_may_be_jobs_of_an_earlier_stage(client: Client, sandbox: Sandbox) -> None:
-    """A second stage launches for the jobs of the first one, and leaves nothing set aside in the hour."""
+    """A second stage launches for the jobs of the first, and leaves nothing reserved in the hour."""
     first = [await client.keywords.analyze(keyword) for keyword in stretched(sandbox, 10, 10)]
     await asyncio.gather(*first)
     assert all(outcome.ok for outcome in await client.jobs.map(lambda job: client.keywords.analyze(job.target), first))
@@ -49,7 +49,7 @@ async def test_items_may_be_jobs_of_an_earlier_stage(client: Client, sandbox: Sa
 
 
 async def test_ordered_outcomes_keep_the_order_of_the_items(client: Client, sandbox: Sandbox) -> None:
-    """``ordered=True`` holds back what ends before its turn; awaiting gives the list of all."""
+    """``ordered=True`` holds back outcomes that come before their turn; awaiting returns the list of all."""
     items = stretched(sandbox, 200, 20, 100)
     outcomes = await client.jobs.map(client.keywords.analyze, items, ordered=True)
     assert tuple(outcome.item for outcome in outcomes) == items
@@ -57,7 +57,7 @@ async def test_ordered_outcomes_keep_the_order_of_the_items(client: Client, sand
 
 
 async def test_a_failed_job_is_an_outcome(client: Client, sandbox: Sandbox) -> None:
-    """A job that fails, or is refused, is a `Failed`; the others go on."""
+    """A job that fails or is refused is a `Failed`; the others continue."""
     failing, *rest = sandbox.keyword_ids[:3]
     sandbox.set_outcome(failing, "failed")
     items = [failing, "kwd_missing", *rest]
@@ -79,7 +79,7 @@ async def test_the_first_error_can_be_raised(client: Client, sandbox: Sandbox) -
 
 @pytest.mark.parametrize("bound", [1, 3])
 async def test_in_flight_bounds_the_jobs_that_run(client: Client, sandbox: Sandbox, bound: int) -> None:
-    """Never more than ``in_flight`` jobs run at the service."""
+    """No more than ``in_flight`` jobs run at the service at any time."""
     outcomes = await client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:7], in_flight=bound)
     assert all(outcome.ok for outcome in outcomes)
     times = [launch.time for launch in sandbox.ledger.launches]
@@ -95,7 +95,7 @@ async def test_max_credits_bounds_the_launches(client: Client, sandbox: Sandbox)
 
 
 async def test_a_timeout_is_of_each_job(client: Client, sandbox: Sandbox) -> None:
-    """``timeout=`` counts from the launch of each job and not from the begin of the fan-out."""
+    """``timeout=`` counts from the launch of each job, not from the start of the fan-out."""
     items = stretched(sandbox, 60, 60, 300, 60)
     outcomes = await client.jobs.map(client.keywords.analyze, items, in_flight=1, timeout=90, ordered=True)
     assert [outcome.ok for outcome in outcomes] == [True, True, False, True]
@@ -115,7 +115,7 @@ async def test_items_may_come_one_by_one(client: Client, sandbox: Sandbox) -> No
 
 
 async def test_a_generator_is_read_as_jobs_can_be_launched(client: Client, sandbox: Sandbox) -> None:
-    """A generator is not read ahead of the launches, so that it may be endless; its end tells the total."""
+    """A generator is not read ahead of the launches, so that it may be endless; its end reveals the total."""
     read = []
 
     def items() -> Iterator[str]:
@@ -132,13 +132,13 @@ async def test_a_generator_is_read_as_jobs_can_be_launched(client: Client, sandb
 
 
 async def test_no_items_end_at_once(client: Client, sandbox: Sandbox) -> None:
-    """A fan-out of nothing returns nothing and sends nothing."""
+    """A fan-out without items returns nothing and sends nothing."""
     assert await client.jobs.map(client.keywords.analyze, list[str]()) == []
     assert not sandbox.ledger.requests
 
 
 async def test_nothing_is_launched_before_it_is_asked_for(client: Client, sandbox: Sandbox) -> None:
-    """A fan-out that is only made launches nothing."""
+    """Creating a fan-out launches nothing."""
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
     await asyncio.sleep(600)
     assert fan_out.launched == []
@@ -147,7 +147,7 @@ async def test_nothing_is_launched_before_it_is_asked_for(client: Client, sandbo
 
 @pytest.mark.parametrize("way", ["context", "break", "cancel", "drop"])
 async def test_leaving_early_stops_the_launching(client: Client, sandbox: Sandbox, way: str) -> None:
-    """However an iteration ends early, at most the jobs that take free places at this moment are launched."""
+    """However an iteration ends early, at most the jobs that fit into free places at that moment are launched."""
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=3)
     if way == "context":
         async with fan_out:
@@ -168,7 +168,7 @@ async def test_leaving_early_stops_the_launching(client: Client, sandbox: Sandbo
 
 @pytest.mark.parametrize("way", ["async for", "await"])
 async def test_a_cancelled_task_launches_no_more(way: str) -> None:
-    """Cancelling who iterates stops the launching at once, whoever still holds the fan-out; asking again goes on."""
+    """Cancelling the iterating task stops the launching at once, whoever holds the fan-out; iterating resumes it."""
     sandbox = Sandbox(keywords=50, durations=60)
     async with client_of(sandbox) as client:
         fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
@@ -191,7 +191,7 @@ async def test_a_cancelled_task_launches_no_more(way: str) -> None:
 
 
 async def test_another_caller_of_a_held_launch_does_not_wait() -> None:
-    """A launch that is held back because nobody iterates goes on for another caller of the same target."""
+    """A launch that is held back because nobody iterates proceeds for another caller with the same target."""
     sandbox = Sandbox(keywords=60, durations=60)
     async with client_of(sandbox) as client:
         fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
@@ -204,7 +204,7 @@ async def test_another_caller_of_a_held_launch_does_not_wait() -> None:
 
 @pytest.mark.parametrize("error", [NameError, asyncio.CancelledError, pytest.fail.Exception, TypeError, ArgumentError])
 async def test_mistakes_of_the_program_are_raised(client: Client, sandbox: Sandbox, error: type[BaseException]) -> None:
-    """They are no outcomes, and nothing more is launched; nor is a result that is no job, or an argument refused."""
+    """They are no outcomes, and end the launching; so do a result that is no job, and a refused argument."""
 
     async def launch(number: int) -> Any:
         if number != 3:
@@ -223,7 +223,7 @@ async def test_mistakes_of_the_program_are_raised(client: Client, sandbox: Sandb
 
 
 async def test_a_second_launch_of_an_item_is_refused_unsent(client: Client, sandbox: Sandbox) -> None:
-    """A launching function launches one job: another one is refused before anything is sent."""
+    """A launching function may launch one job: a second one is refused before anything is sent."""
     first, second = sandbox.keyword_ids[:2]
 
     async def launch(keyword: str) -> Job[Keyword]:
@@ -236,7 +236,7 @@ async def test_a_second_launch_of_an_item_is_refused_unsent(client: Client, sand
 
 
 async def test_a_list_that_is_awaited_again_is_whole(client: Client, sandbox: Sandbox) -> None:
-    """A time limit for all outcomes loses none of those that came before it."""
+    """A time limit for all outcomes loses none of those that arrived before it."""
     fan_out = client.jobs.map(client.keywords.analyze, stretched(sandbox, 20, 60, 100))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(fan_out, 50)
@@ -244,7 +244,7 @@ async def test_a_list_that_is_awaited_again_is_whole(client: Client, sandbox: Sa
 
 
 async def test_without_credits_the_rest_fails_unsent(client: Client, sandbox: Sandbox) -> None:
-    """After the service has no credit left, further items fail without a request."""
+    """Once the service has no credit left, further items fail without a request."""
     sandbox.credits = {"analysis": 3}
     outcomes = await client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=1)
     assert sum(outcome.ok for outcome in outcomes) == 3
@@ -253,7 +253,7 @@ async def test_without_credits_the_rest_fails_unsent(client: Client, sandbox: Sa
 
 
 async def test_a_closed_client_ends_the_iteration(client: Client, sandbox: Sandbox) -> None:
-    """Closing the client under a fan-out raises, instead of leaving it waiting."""
+    """Closing the client during a fan-out raises an error instead of leaving it waiting."""
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=2)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(anext(fan_out), 5)
@@ -264,7 +264,7 @@ async def test_a_closed_client_ends_the_iteration(client: Client, sandbox: Sandb
 
 @spec("8.1", "8.2")
 async def test_a_fan_out_fits_the_hour() -> None:
-    """450 analyses of a minute need 900 requests at least: all are done within the hour, and nothing is refused."""
+    """450 one-minute analyses need at least 900 requests: all finish within the hour, and nothing is refused."""
     sandbox = Sandbox(keywords=450, durations=60)
     async with client_of(sandbox) as client:
         outcomes = await client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
@@ -275,7 +275,7 @@ async def test_a_fan_out_fits_the_hour() -> None:
 
 
 async def test_a_cancelled_anext_loses_nothing(client: Client, sandbox: Sandbox) -> None:
-    """Asking with a time limit, again and again, brings each outcome once."""
+    """Repeated calls with a time limit yield each outcome once."""
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
     items = []
     while True:
@@ -289,7 +289,7 @@ async def test_a_cancelled_anext_loses_nothing(client: Client, sandbox: Sandbox)
 
 
 async def test_as_completed_waits_for_jobs_of_anywhere(client: Client, sandbox: Sandbox) -> None:
-    """Jobs that were launched elsewhere are outcomes as they end, and are their own items."""
+    """Jobs that were launched elsewhere become outcomes as they end, and are their own items."""
     slow, fast = stretched(sandbox, 200, 20)
     jobs = [await client.keywords.analyze(keyword) for keyword in (slow, fast)]
     outcomes = [outcome async for outcome in client.jobs.as_completed(jobs)]
@@ -299,7 +299,7 @@ async def test_as_completed_waits_for_jobs_of_anywhere(client: Client, sandbox: 
 
 
 async def test_progress_counts(client: Client, sandbox: Sandbox) -> None:
-    """Progress counts items, credits and requests, and knows no end before it has seen one."""
+    """Progress counts items, credits and requests, and predicts no end before it has seen a job end."""
     sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:6], in_flight=2)
     with pytest.raises(TimeoutError):
@@ -317,7 +317,7 @@ async def test_progress_counts(client: Client, sandbox: Sandbox) -> None:
 
 
 async def test_follow_survives_cancelled_anext_and_ends(client: Client, sandbox: Sandbox) -> None:
-    """A stream of progress that is asked with a time limit misses no end."""
+    """A stream of progress that is read with a time limit misses no end."""
     fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:5], in_flight=2)
 
     async def follow() -> list[int]:
@@ -340,7 +340,7 @@ async def test_follow_survives_cancelled_anext_and_ends(client: Client, sandbox:
 
 
 async def test_jobs_that_have_ended_need_no_room_in_the_hour(client: Client, sandbox: Sandbox) -> None:
-    """`as_completed` launches nothing, so a full hour does not hold back what is known."""
+    """`as_completed` launches nothing, so a full hour does not hold back known outcomes."""
     jobs = [await client.keywords.analyze(keyword) for keyword in sandbox.keyword_ids[:3]]
     await asyncio.gather(*jobs)
     while client.rate_limit.free:
@@ -351,7 +351,7 @@ async def test_jobs_that_have_ended_need_no_room_in_the_hour(client: Client, san
 
 
 async def test_a_list_that_shrinks_meanwhile_loses_no_item(client: Client, sandbox: Sandbox) -> None:
-    """Items that the loop removes from its own list are launched all the same."""
+    """Items that the loop removes from its own list are launched nevertheless."""
     todo = list(sandbox.keyword_ids[:6])
     async for outcome in client.jobs.map(client.keywords.analyze, todo, in_flight=2):
         todo.remove(outcome.item)
@@ -359,7 +359,7 @@ async def test_a_list_that_shrinks_meanwhile_loses_no_item(client: Client, sandb
 
 
 async def test_what_is_no_list_of_items_is_refused(client: Client, sandbox: Sandbox) -> None:
-    """One text instead of several items, and launches that were not awaited, are named."""
+    """A single text instead of items, and launches that were not awaited, are refused by name."""
     with pytest.raises(ArgumentError, match="timeout"):  # each job would be paid for, and none waited for
         client.jobs.map(client.keywords.analyze, [], timeout=0)
     with pytest.raises(ArgumentError, match="items"):
@@ -371,7 +371,7 @@ async def test_what_is_no_list_of_items_is_refused(client: Client, sandbox: Sand
 
 
 async def test_stopping_at_once_gives_the_hour_back(client: Client, sandbox: Sandbox) -> None:
-    """Requests that were set aside for launches that never began are free for later ones."""
+    """Requests that were reserved for launches that never began are free for later ones."""
     for turns in list(range(5)) * 20:
         fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
         first = asyncio.ensure_future(anext(fan_out))

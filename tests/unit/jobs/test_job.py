@@ -28,7 +28,7 @@ pytestmark = pytest.mark.looptime
 
 @pytest.fixture
 def sandbox() -> Sandbox:
-    """Return a service whose jobs take known times."""
+    """Return a service whose jobs have known durations."""
     return Sandbox(durations={"analysis": Fixed(42), "search": Fixed(70)}, clock_skew=-4000)
 
 
@@ -40,7 +40,7 @@ async def analyze(client: Client, sandbox: Sandbox, number: int = 0) -> Job[Keyw
 
 
 def polls(sandbox: Sandbox) -> int:
-    """Return how often the service was asked for keywords."""
+    """Return the number of requests for keywords."""
     return sum(request.operation == "get_keyword" for request in sandbox.ledger.requests)
 
 
@@ -54,7 +54,7 @@ async def test_an_analysis_is_polled_at_the_advised_intervals(client: Client, sa
 
 
 async def test_a_search_returns_its_ideas(client: Client, sandbox: Sandbox) -> None:
-    """An awaited search reads its ideas and says whether they are all that were announced."""
+    """An awaited search reads its ideas and says whether they are as many as announced."""
     path = f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
     started = (await client.request("POST", path, json={"keyword": "tea"})).json()
     ideas = await client.jobs.watch("search", started["id"])
@@ -64,7 +64,7 @@ async def test_a_search_returns_its_ideas(client: Client, sandbox: Sandbox) -> N
 
 
 async def test_all_who_wait_share_one_stream_of_polls(client: Client, sandbox: Sandbox) -> None:
-    """A hundred waits, half of them by watches of their own, cost as many polls as one, and all get the result."""
+    """A hundred waits, half of them through separate watches, cost as many polls as one, and all get the result."""
     job = await analyze(client, sandbox)
     waits = [each.wait() for _ in range(50) for each in (job, client.jobs.watch("analysis", job.target))]
     assert {keyword.id for keyword in await asyncio.gather(*waits)} == {job.target}
@@ -72,7 +72,7 @@ async def test_all_who_wait_share_one_stream_of_polls(client: Client, sandbox: S
 
 
 async def test_cancelling_one_wait_affects_no_other(client: Client, sandbox: Sandbox) -> None:
-    """A cancelled wait ends alone."""
+    """Cancelling a wait ends only that wait."""
     job = await analyze(client, sandbox)
     doomed, other = asyncio.create_task(job.wait()), asyncio.create_task(job.wait())
     await asyncio.sleep(12)
@@ -82,7 +82,7 @@ async def test_cancelling_one_wait_affects_no_other(client: Client, sandbox: San
 
 
 async def test_without_waiters_nothing_is_polled(client: Client, sandbox: Sandbox) -> None:
-    """A job that nothing waits for costs no request, also after a wait that ended early."""
+    """A job that nothing waits for costs no request, even after a wait that ended early."""
     job = await analyze(client, sandbox)
     await asyncio.sleep(100)
     assert polls(sandbox) == 0
@@ -105,7 +105,7 @@ async def test_a_wait_that_is_over_says_that_the_job_goes_on(client: Client, san
 
 
 async def test_a_failure_is_raised_to_each_who_waits(client: Client, sandbox: Sandbox) -> None:
-    """A failed job raises `JobFailedError`, at once if it is awaited again."""
+    """A failed job raises `JobFailedError`, immediately if it is awaited again."""
     job = await analyze(client, sandbox)
     sandbox.set_outcome(job.target, "failed")
     results = await asyncio.gather(job.wait(), job.wait(), return_exceptions=True)
@@ -115,7 +115,7 @@ async def test_a_failure_is_raised_to_each_who_waits(client: Client, sandbox: Sa
 
 
 async def test_polls_that_fail_say_nothing_of_the_job(client: Client, sandbox: Sandbox) -> None:
-    """An outage of two minutes delays the result, and takes few requests."""
+    """An outage of two minutes delays the result and costs few requests."""
     job = await analyze(client, sandbox)
     sandbox.faults.rules.append(Fault(match="get_keyword", status=503, since=0, until=120))
     keyword = await job
@@ -125,7 +125,7 @@ async def test_polls_that_fail_say_nothing_of_the_job(client: Client, sandbox: S
 
 
 async def test_polls_that_fail_together_pause_once(client: Client, sandbox: Sandbox) -> None:
-    """Twenty polls that a short outage meets at the same time do not double the pause twenty times."""
+    """Twenty polls that fail in one short outage do not double the pause twenty times."""
     jobs = [await analyze(client, sandbox, number) for number in range(20)]
     sandbox.faults.rules.append(Fault(match="get_keyword", status=503, since=0, until=12))
     await asyncio.gather(*jobs)
@@ -144,7 +144,7 @@ async def test_an_outage_ends_all_waits_after_its_time(sandbox: Sandbox, number:
 
 
 async def test_a_refused_key_ends_the_wait_at_once(client: Client, sandbox: Sandbox) -> None:
-    """401 is about the key and not about the job, and waiting does not mend it."""
+    """A 401 concerns the key and not the job, and waiting does not help."""
     job = await analyze(client, sandbox)
     sandbox.faults.rules.append(Fault(match="get_keyword", status=401))
     with pytest.raises(UnauthorizedError):
@@ -156,7 +156,7 @@ async def test_a_refused_key_ends_the_wait_at_once(client: Client, sandbox: Sand
 async def test_what_cannot_be_understood_ends_the_wait_with_the_reason(
     client: Client, sandbox: Sandbox, shown: str
 ) -> None:
-    """An unlisted word or a 404, for two minutes, ends the wait and is named."""
+    """An unlisted word or a 404 that lasts two minutes ends the wait and is named."""
     job = await analyze(client, sandbox)
     if shown == "404":
         sandbox.faults.rules.append(Fault(match="get_keyword", status=404))
@@ -169,7 +169,7 @@ async def test_what_cannot_be_understood_ends_the_wait_with_the_reason(
 
 
 async def test_events_survive_a_cancelled_anext(client: Client, sandbox: Sandbox) -> None:
-    """A stream that is asked with a time limit, as for pings to a browser, ends with the job and loses no event."""
+    """A stream that is read with a time limit, as for pings to a browser, ends with the job and loses no event."""
     job = await analyze(client, sandbox)
     phases, pings = [], 0
     stream = job.events()
@@ -186,7 +186,7 @@ async def test_events_survive_a_cancelled_anext(client: Client, sandbox: Sandbox
 
 
 async def test_two_readers_of_one_stream_of_events_both_end(client: Client, sandbox: Sandbox) -> None:
-    """Each event goes to one of them, and the end to both."""
+    """Each event reaches one of them, and the end both."""
     stream = (await analyze(client, sandbox)).events()
 
     async def read() -> list[str]:
@@ -207,7 +207,7 @@ async def test_refresh_polls_once(client: Client, sandbox: Sandbox) -> None:
 
 
 async def test_a_detached_job_goes_on(client: Client, sandbox: Sandbox) -> None:
-    """`detach` ends the waits here; the job can be watched again."""
+    """`detach` ends the waits in this program; the job can be watched again."""
     job = await analyze(client, sandbox)
     waiting = asyncio.create_task(job.wait())
     await asyncio.sleep(1)
@@ -218,7 +218,7 @@ async def test_a_detached_job_goes_on(client: Client, sandbox: Sandbox) -> None:
 
 
 async def test_after_an_outage_a_404_does_not_stop_the_polls_of_others(client: Client, sandbox: Sandbox) -> None:
-    """The one poll that goes alone after a failure may find anything: all other jobs are polled on."""
+    """Whatever the single poll after a failure finds, all other jobs continue to be polled."""
     gone, *jobs = [await analyze(client, sandbox, number) for number in range(3)]
     sandbox.faults.rules += [
         Fault(match="get_keyword", status=503, times=1),
@@ -232,7 +232,7 @@ async def test_after_an_outage_a_404_does_not_stop_the_polls_of_others(client: C
 
 
 async def test_refresh_raises_what_it_meets(client: Client, sandbox: Sandbox) -> None:
-    """A poll that was asked for does not hide that it failed."""
+    """An explicit poll does not hide that it failed."""
     job = await analyze(client, sandbox)
     sandbox.faults.rules.append(Fault(match="get_keyword", status=401))
     with pytest.raises(UnauthorizedError):
@@ -266,7 +266,7 @@ async def test_a_closed_client_ends_its_waits(client: Client, sandbox: Sandbox) 
 
 
 async def test_a_job_that_never_ends_is_waited_for_until_its_time(sandbox: Sandbox) -> None:
-    """`PollPolicy.job_timeout` ends a wait in time whatever polls say."""
+    """`PollPolicy.job_timeout` ends a wait in time, whatever polls show."""
     sandbox = Sandbox(durations={"analysis": Fixed(10**6)})
     async with client_of(sandbox, polling=cmsapi.PollPolicy(job_timeout=300)) as client:
         job = await analyze(client, sandbox)

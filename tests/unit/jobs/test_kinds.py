@@ -1,4 +1,4 @@
-"""What the document of a job means, by the specification's words and by what services of its kind say."""
+"""What a job's document means, in the specification's words and in those of similar services."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def keyword(word: str | None, analyzed: datetime | None = None) -> Keyword:
 def test_an_analysis_ends_at_an_edge(
     word: str | None, analyzed: datetime | None, known: dict[str, Any], phase: Phase
 ) -> None:
-    """A terminal word counts when it is of this launch, and not when it may be of the one before."""
+    """A terminal word counts if it belongs to this launch, not if it may belong to the previous one."""
     assert kinds_of()[JobKind.ANALYSIS].read(keyword(word, analyzed), launch(**known)).phase is phase
 
 
@@ -57,7 +57,7 @@ def test_an_analysis_ends_at_an_edge(
     [("pending", Phase.RUNNING), ("success", Phase.SUCCEEDED), ("failed", Phase.FAILED), (None, Phase.UNCLEAR)],
 )
 def test_the_document_of_a_search_is_its_own(word: str | None, phase: Phase) -> None:
-    """A search has an identifier of its own, so that its word is believed at once."""
+    """A search has its own identifier, so that its word is believed at once."""
     document = from_dict(ContentIdeaSearch, {"id": "cis", "status": word})
     assert kinds_of()[JobKind.SEARCH].read(document, launch(own="cis")).phase is phase
 
@@ -73,14 +73,14 @@ def test_the_document_of_a_search_is_its_own(word: str | None, phase: Phase) -> 
     ],
 )
 def test_a_generation_is_known_by_its_identifier(document: dict[str, str], phase: Phase) -> None:
-    """The state of another generation of the content says nothing of this one."""
+    """The state of another generation of the content says nothing about this one."""
     seen = kinds_of()[JobKind.GENERATION].read(from_dict(Generation, document), launch(own="gen_1"))
     assert seen.phase is phase
 
 
 @pytest.mark.parametrize(("before", "shown"), [(None, True), ("gen_0", True), ("gen_1", False)])
 def test_a_generation_that_was_not_there_before_shows_the_launch(before: str | None, shown: bool) -> None:
-    """A lost launch is adopted only if the content shows another generation than before."""
+    """A lost launch is adopted only if the content shows a different generation than before."""
     document = from_dict(Generation, {"id": "gen_1", "status": "queued"})
     assert kinds_of()[JobKind.GENERATION].shows(document, launch(before=before)) is shown
 

@@ -1,4 +1,4 @@
-"""Launches: who joins, what they cost, and what cancelling and closing do; on the sandbox."""
+"""Launches: who joins them, what they cost, and the effects of cancelling and closing; on the sandbox."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.looptime
 
 @pytest.fixture
 def full() -> Sandbox:
-    """Return a service whose hour others have used."""
+    """Return a service whose hour others have used up."""
     return Sandbox(durations=60, limits=Limits(used=1000, used_age=0), clock_skew=4000)
 
 
@@ -50,7 +50,7 @@ def full() -> Sandbox:
 @spec("4.6:list_content_ideas")
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_launch_returns_a_job_that_ends(kind: str, client: Client, sandbox: Sandbox) -> None:
-    """A launch is one request that the service accepts, and its job is awaited to its end."""
+    """A launch is one request that the service accepts, and its job can be awaited to its end."""
     job = await LAUNCHES[kind](client, sandbox)
     assert job.status == "running"
     await job
@@ -61,7 +61,7 @@ async def test_a_launch_returns_a_job_that_ends(kind: str, client: Client, sandb
 
 @spec("4.6:credit", "8.6")
 async def test_each_search_costs_one_credit(client: Client, sandbox: Sandbox) -> None:
-    """Two searches for one keyword, also at the same time, are two jobs and two credits."""
+    """Two searches for one keyword, even at the same time, are two jobs and cost two credits."""
     before = sandbox.credits["contentIdeasSearches"]
     jobs = await asyncio.gather(*(LAUNCHES[SEARCH](client, sandbox) for _ in range(2)))
     assert len({job.id for job in jobs}) == 2
@@ -70,7 +70,7 @@ async def test_each_search_costs_one_credit(client: Client, sandbox: Sandbox) ->
 
 @pytest.mark.parametrize("kind", [ANALYSIS, PROMPT, SEARCH, GENERATION])
 async def test_a_balance_of_zero_has_an_error_of_its_own(kind: str, client: Client, sandbox: Sandbox) -> None:
-    """A launch that the service refuses for want of credits raises `OutOfCreditsError`."""
+    """A launch that the service refuses for lack of credits raises `OutOfCreditsError`."""
     sandbox.credits = dict.fromkeys(("analysis", "aiWriting", "contentIdeasSearches"), 0)
     with pytest.raises(OutOfCreditsError):
         await LAUNCHES[kind](client, sandbox)
@@ -78,7 +78,7 @@ async def test_a_balance_of_zero_has_an_error_of_its_own(kind: str, client: Clie
 
 
 async def test_max_credits_bounds_the_launches_of_a_client(sandbox: Sandbox) -> None:
-    """Unknown launches count in ``max_credits``, refused ones and joins do not; a launch beyond it is not sent."""
+    """Unknown launches count toward ``max_credits``, refused ones and joins do not; a launch beyond it is unsent."""
     async with client_of(sandbox, launch=LaunchPolicy(max_credits=2)) as client:
         fail(sandbox, ANALYSIS, status=422)
         with pytest.raises(APIError):
@@ -96,7 +96,7 @@ async def test_max_credits_bounds_the_launches_of_a_client(sandbox: Sandbox) -> 
 
 @pytest.mark.parametrize("kind", WITH_TRACES)
 async def test_launches_for_one_target_share_a_job(kind: str, client: Client, sandbox: Sandbox) -> None:
-    """Two launches at once and one while the job runs are one; after its end there is a new one."""
+    """Two simultaneous launches and one while the job runs share a job; after its end a launch starts a new one."""
     jobs = await asyncio.gather(*(LAUNCHES[kind](client, sandbox) for _ in range(2)))
     await asyncio.sleep(20)
     jobs.append(await LAUNCHES[kind](client, sandbox))
@@ -118,7 +118,7 @@ async def test_a_job_that_has_ended_unseen_is_not_joined(kind: str, client: Clie
 
 
 async def test_a_join_that_decides_launches_no_second_generation(client: Client, sandbox: Sandbox) -> None:
-    """A generation whose article waits is decided by the one who joins, and not launched again."""
+    """Whoever joins a generation whose article is in review decides on it, and launches nothing."""
     content = sandbox.content_ids[0]
     await client.contents.generate(content, on_review="confirm")
     await asyncio.sleep(70)
@@ -128,7 +128,7 @@ async def test_a_join_that_decides_launches_no_second_generation(client: Client,
 
 
 async def test_callers_at_once_share_the_decision(client: Client, sandbox: Sandbox) -> None:
-    """Of two callers at once the one with ``on_review`` has the article decided."""
+    """If one of two simultaneous callers passes ``on_review``, it decides on the article."""
     content = sandbox.content_ids[0]
     first, _ = await asyncio.gather(
         client.contents.generate(content), client.contents.generate(content, on_review="confirm")
@@ -139,7 +139,7 @@ async def test_callers_at_once_share_the_decision(client: Client, sandbox: Sandb
 @spec("4.4:customInstructions")
 @pytest.mark.parametrize("delay", [0, 20], ids=["at once", "while it runs"])
 async def test_a_generation_with_other_settings_is_refused(delay: float, client: Client, sandbox: Sandbox) -> None:
-    """Settings that differ from those of the generation under way are an error and not ignored."""
+    """Settings that differ from those of the generation under way raise an error instead of being ignored."""
     content = sandbox.content_ids[0]
     first = asyncio.create_task(client.contents.generate(content, GenerationSettings(custom_instructions="Be brief.")))
     await asyncio.sleep(delay)
@@ -174,7 +174,7 @@ async def test_cancelling_a_launch_that_waits_for_the_hour_costs_nothing(kind: s
 
 
 async def test_a_launch_goes_on_for_those_who_are_not_cancelled(full: Sandbox) -> None:
-    """Of two callers who wait for one launch, the cancelled one takes nothing from the other."""
+    """If one of two callers that wait for a launch is cancelled, the other still gets its job."""
     async with client_of(full) as client:
         first, second = (asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full)) for _ in range(2))
         await asyncio.sleep(600)
@@ -185,7 +185,7 @@ async def test_a_launch_goes_on_for_those_who_are_not_cancelled(full: Sandbox) -
 
 
 async def test_a_launch_that_is_being_cancelled_is_not_joined(full: Sandbox) -> None:
-    """A caller that comes in the turn in which the only other one is cancelled launches by itself."""
+    """A caller that arrives in the loop turn in which the only other one is cancelled launches on its own."""
     async with client_of(full) as client:
         first = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full))
         await asyncio.sleep(60)
@@ -210,7 +210,7 @@ async def test_a_launch_that_was_sent_goes_on_when_its_caller_is_cancelled(kind:
 
 
 async def test_a_launch_that_may_have_been_accepted_outlives_its_caller(client: Client, sandbox: Sandbox) -> None:
-    """A caller that is cancelled after a 500 leaves a launch that goes on and can be joined."""
+    """A caller that is cancelled after a 500 leaves a launch that continues and can be joined."""
     fail(sandbox, ANALYSIS, status=500)
     caller = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox))
     await asyncio.sleep(0.1)
@@ -221,7 +221,7 @@ async def test_a_launch_that_may_have_been_accepted_outlives_its_caller(client: 
 
 
 async def test_a_launch_goes_on_after_the_deadline_of_its_caller(sandbox: Sandbox) -> None:
-    """`Timeouts.deadline` lets the caller go while a lost launch is settled, and the job is found later."""
+    """`Timeouts.deadline` releases the caller while a lost launch is settled, and the job is found later."""
     fail(sandbox, ANALYSIS, drop="after")
     async with client_of(sandbox, timeouts=Timeouts(deadline=20)) as client:
         with pytest.raises(DeadlineError) as over:
@@ -245,7 +245,7 @@ async def test_closing_waits_for_a_launch_that_was_sent(sandbox: Sandbox) -> Non
 
 
 async def test_closing_refuses_a_launch_that_waits(full: Sandbox) -> None:
-    """It ends at once and is never sent; that of another client, for the same target, goes on."""
+    """It ends at once and is never sent; another client's launch for the same target continues."""
     async with client_of(full) as stays:
         leaves = client_of(full)
         refused, launched = (asyncio.ensure_future(LAUNCHES[ANALYSIS](client, full)) for client in (leaves, stays))
@@ -261,7 +261,7 @@ async def test_closing_refuses_a_launch_that_waits(full: Sandbox) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="needs eager tasks")
 async def test_jobs_work_with_eager_tasks(client: Client, sandbox: Sandbox) -> None:
-    """Where tasks begin at once, jobs are launched, awaited, fanned out and joined as ever."""
+    """With eager tasks, jobs are launched, awaited, fanned out and joined as usual."""
     if sys.version_info >= (3, 12):
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     assert (await (await LAUNCHES[ANALYSIS](client, sandbox))).analysis_status == "success"
@@ -273,7 +273,7 @@ async def test_jobs_work_with_eager_tasks(client: Client, sandbox: Sandbox) -> N
 
 
 def test_a_state_has_neither_key_nor_texts(tmp_path: Path) -> None:
-    """What is written down names jobs and their targets, and never the key, a text of a content, or instructions."""
+    """The state names jobs and their targets, but never contains the key, a content's text, or instructions."""
     sandbox = Sandbox(durations=0)
     settings = GenerationSettings(custom_instructions="Whisper of the moorland")
 

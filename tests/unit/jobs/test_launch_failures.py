@@ -1,4 +1,4 @@
-"""What follows from each answer to a launch, and from the want of one; on the sandbox."""
+"""The consequences of each answer to a launch, and of a missing one; on the sandbox."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEADLINE = 35
 
 @pytest.fixture(params=[-4000.0, 4000.0], ids=["behind", "ahead"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Return a service whose clock is wrong, and whose jobs take a known time."""
+    """Return a service whose clock is wrong, and whose jobs have a known duration."""
     return Sandbox(durations=50, clock_skew=request.param)
 
 
@@ -57,7 +57,7 @@ async def test_what_had_no_effect_is_repeated(kind: str, fault: Options, client:
 
 
 async def test_a_launch_waits_as_long_as_retry_after_says(client: Client, sandbox: Sandbox) -> None:
-    """Meanwhile the state knows of none, so that its process may die without a trace."""
+    """Meanwhile the state contains no launch, so that the process may die without a trace."""
     fail(sandbox, ANALYSIS, status=429, retry_after=77)
     launch = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox))
     await asyncio.sleep(50)
@@ -89,7 +89,7 @@ async def test_giving_up_leaves_nothing(
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_refusal_is_raised_at_once(kind: str, status: int, client: Client, sandbox: Sandbox) -> None:
-    """A launch that the service refuses is sent once, and stands in the way of no other one."""
+    """A launch that the service refuses is sent once, and does not block another."""
     fail(sandbox, kind, status=status)
     with pytest.raises(APIError) as refused:
         await LAUNCHES[kind](client, sandbox)
@@ -103,7 +103,7 @@ async def test_a_refusal_is_raised_at_once(kind: str, status: int, client: Clien
 @pytest.mark.parametrize("status", [500, 502])
 @pytest.mark.parametrize("kind", WITH_TRACES)
 async def test_a_launch_behind_a_500_is_adopted(kind: str, status: int, client: Client, sandbox: Sandbox) -> None:
-    """A service that fails after it has launched is not asked a second time."""
+    """If the service fails after it has launched a job, the launch is not sent a second time."""
     fail(sandbox, kind, status=status, effect=True)
     await (await LAUNCHES[kind](client, sandbox))
     assert (accepted(sandbox), sandbox.ledger.count(kind)) == (1, 1)
@@ -113,7 +113,7 @@ async def test_a_launch_behind_a_500_is_adopted(kind: str, status: int, client: 
     "look", [{"status": 404}, {"status": 503, "times": 5}, None], ids=["shows nothing", "is unreadable", "is not read"]
 )
 async def test_a_refusal_of_a_repeat_is_looked_into(look: Options | None, client: Client, sandbox: Sandbox) -> None:
-    """A 409 to the repeat of a launch that was carried out is about that launch, which is adopted."""
+    """A 409 to the repeat of a launch that was carried out refers to that launch, which is adopted."""
     fail(sandbox, ANALYSIS, status=500 if look else 503, effect=True)
     if look:
         fail(sandbox, "get_keyword", **look)
@@ -124,7 +124,7 @@ async def test_a_refusal_of_a_repeat_is_looked_into(look: Options | None, client
 
 @pytest.mark.parametrize("balance", [{"status": 403, "times": None}, {"status": 503, "times": None, "after": 1}, None])
 async def test_a_search_behind_a_500_is_unknown(balance: Options | None, client: Client, sandbox: Sandbox) -> None:
-    """A search is not repeated if the balance has fallen, is not known from before, or cannot be read."""
+    """A search is not repeated if the balance has fallen, was not known beforehand, or cannot be read."""
     if balance:
         fail(sandbox, "get_me", **balance)
     fail(sandbox, SEARCH, status=500, effect=True)
@@ -135,7 +135,7 @@ async def test_a_search_behind_a_500_is_unknown(balance: Options | None, client:
 
 
 async def test_answered_searches_do_not_count_against_one_that_failed(client: Client, sandbox: Sandbox) -> None:
-    """A balance that has fallen by the answered searches only allows the repeat of another one."""
+    """A balance that has fallen only by the answered searches allows another one to be repeated."""
     await LAUNCHES[SEARCH](client, sandbox)
     await LAUNCHES[SEARCH](client, sandbox)
     fail(sandbox, SEARCH, status=500)
@@ -144,7 +144,7 @@ async def test_answered_searches_do_not_count_against_one_that_failed(client: Cl
 
 
 async def test_a_search_in_doubt_keeps_the_balance_of_others_unknown(client: Client, sandbox: Sandbox) -> None:
-    """A balance that is read while a failed search may have been charged does not let it be repeated."""
+    """A balance that is read while another search may have been charged does not allow a repeat."""
     fail(sandbox, SEARCH, status=500, effect=True)
     fail(sandbox, SEARCH, status=502, body="foreign", effect=True)
 
@@ -178,7 +178,7 @@ LOST: dict[str, Options] = {
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("kind", WITH_TRACES)
 async def test_a_lost_launch_is_adopted(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """A launch without a readable answer is looked for when it cannot be under way any more, and not repeated."""
+    """A launch without a readable answer is looked for once it can no longer be under way, and not repeated."""
     fail(sandbox, kind, **fault)
     job = await LAUNCHES[kind](client, sandbox)
     assert DEADLINE <= now() <= DEADLINE + 2
@@ -188,7 +188,7 @@ async def test_a_lost_launch_is_adopted(kind: str, fault: Options, client: Clien
 
 
 async def test_a_shorter_timeout_settles_a_lost_launch_sooner(sandbox: Sandbox) -> None:
-    """``Timeouts(request=10)`` makes 15 seconds of the 35 after which a lost launch is looked for."""
+    """With ``Timeouts(request=10)`` a lost launch is looked for after 15 seconds instead of 35."""
     fail(sandbox, ANALYSIS, drop="after")
     async with client_of(sandbox, timeouts=Timeouts(request=10)) as client:
         await LAUNCHES[ANALYSIS](client, sandbox)
@@ -198,7 +198,7 @@ async def test_a_shorter_timeout_settles_a_lost_launch_sooner(sandbox: Sandbox) 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("kind", WITHOUT_TRACES)
 async def test_a_lost_search_is_unknown(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """No document shows a search or a new document whose answer was lost: it is unknown without a further wait."""
+    """No document shows a search or a new document whose answer was lost: it is unknown without further waiting."""
     fail(sandbox, kind, **fault)
     with pytest.raises(LaunchUnknownError) as unknown:
         await LAUNCHES[kind](client, sandbox)
@@ -210,7 +210,7 @@ async def test_a_lost_search_is_unknown(kind: str, fault: Options, client: Clien
 @pytest.mark.parametrize("kind", WITH_TRACES)
 @pytest.mark.parametrize("fault", [{"drop": "before"}, {"status": 502, "body": "foreign"}])
 async def test_absence_proves_nothing(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """That a document shows no launch proves nothing; the caller decides, and may launch at once."""
+    """A document that shows no launch proves nothing; the caller decides, and may launch at once."""
     fail(sandbox, kind, **fault)
     with pytest.raises(LaunchUnknownError) as unknown:
         await LAUNCHES[kind](client, sandbox)
@@ -224,7 +224,7 @@ async def test_absence_proves_nothing(kind: str, fault: Options, client: Client,
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_unknown_launch_is_repeated_once_if_asked_for(kind: str, sandbox: Sandbox) -> None:
-    """``on_unknown="repeat"`` launches once more, and what is lost twice is unknown."""
+    """``on_unknown="repeat"`` launches once more, and a launch that is lost twice is unknown."""
     async with client_of(sandbox, launch=LaunchPolicy(on_unknown="repeat")) as client:
         fail(sandbox, kind, drop="before", times=3)
         with pytest.raises(LaunchUnknownError):
@@ -235,7 +235,7 @@ async def test_an_unknown_launch_is_repeated_once_if_asked_for(kind: str, sandbo
 
 
 async def test_a_repeat_of_an_unknown_launch_needs_a_credit(sandbox: Sandbox) -> None:
-    """``max_credits`` bounds what ``on_unknown="repeat"`` may pay twice."""
+    """``max_credits`` limits what ``on_unknown="repeat"`` may pay for twice."""
     fail(sandbox, SEARCH, drop="after")
     async with client_of(sandbox, launch=LaunchPolicy(on_unknown="repeat", max_credits=1)) as client:
         with pytest.raises(LaunchUnknownError):

@@ -1,4 +1,4 @@
-"""``client.jobs``: plans, states of jobs, and launches that the state knows."""
+"""``client.jobs``: plans, states of jobs, and launches in the state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ virtual = pytest.mark.looptime
 
 
 async def die_while_sending(client: Client, directory: Path, keyword: str, seconds: float = 0.2) -> None:
-    """Leave what a process leaves that dies while it sends a launch."""
+    """Leave the traces of a process that dies while it sends a launch."""
     me = await client.me()
     assert me.organization is not None
     store = open_store(f"sqlite:///{directory}/state.db", "")
@@ -35,7 +35,7 @@ async def die_while_sending(client: Client, directory: Path, keyword: str, secon
 
 @virtual
 async def test_a_plan_costs_one_request(client: Client, sandbox: Sandbox) -> None:
-    """A plan names credits, requests and, once an end was seen, seconds."""
+    """A plan names credits, requests and, once a job's end was seen, seconds."""
     sandbox.credits = {"analysis": 7}
     plan = await client.jobs.plan("analysis", 5)
     assert (plan.jobs, plan.credits, plan.credits_left, plan.seconds) == (5, 5, 7, None)
@@ -46,7 +46,7 @@ async def test_a_plan_costs_one_request(client: Client, sandbox: Sandbox) -> Non
 
 @virtual
 async def test_a_plan_beside_the_use_of_others_waits_for_the_next_hour() -> None:
-    """What others have used comes back within an hour, although nothing tells when."""
+    """What others have used returns within an hour, although nothing shows when."""
     box = Sandbox(durations=Fixed(5), limits=Limits(used=900))
     async with Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
         await client.jobs.run(client.keywords.analyze(box.keyword_ids[0]))
@@ -57,7 +57,7 @@ async def test_a_plan_beside_the_use_of_others_waits_for_the_next_hour() -> None
 
 @virtual
 async def test_a_plan_that_cannot_be_made_is_refused(client: Client) -> None:
-    """A plan for no jobs names its parameter, and one whose request would wait says for how long."""
+    """A plan for no jobs is refused by parameter name, and one whose request would wait says for how long."""
     with pytest.raises(ArgumentError):
         await client.jobs.plan("analysis", 0)
     while client.rate_limit.free or not client.rate_limit.used:
@@ -69,7 +69,7 @@ async def test_a_plan_that_cannot_be_made_is_refused(client: Client) -> None:
 
 @virtual
 async def test_status_follows_the_job(client: Client, sandbox: Sandbox) -> None:
-    """However often it is asked for, a status is polled at intervals while the job runs, and not after its end."""
+    """However often a status is read, the job is polled at intervals while it runs, and not after its end."""
     token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
     for _ in range(10):
         assert await client.jobs.status(token) == "running"
@@ -81,7 +81,7 @@ async def test_status_follows_the_job(client: Client, sandbox: Sandbox) -> None:
 
 @virtual
 async def test_forget_keeps_what_is_young_or_runs(client: Client, sandbox: Sandbox) -> None:
-    """`forget` deletes ended launches of batches by their age, and no job that runs."""
+    """`forget` deletes batches' ended launches by age, and no running job."""
     await client.jobs.batch("old").map(client.keywords.analyze, sandbox.keyword_ids[:2])
     await asyncio.sleep(10_000)
     await client.jobs.batch("new").map(client.keywords.analyze, sandbox.keyword_ids[2:4])
@@ -92,7 +92,7 @@ async def test_forget_keeps_what_is_young_or_runs(client: Client, sandbox: Sandb
 
 
 def test_resume_finds_jobs_of_a_program_that_ended(tmp_path: Path) -> None:
-    """Jobs that no program waits for are resumed by the next one, once."""
+    """The next program resumes jobs that no program waits for, once."""
     sandbox = Sandbox(**QUICK)
 
     async def launch(client: Client) -> str:
@@ -113,7 +113,7 @@ def test_resume_finds_jobs_of_a_program_that_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arrived", [True, False])
 @pytest.mark.parametrize("by", ["resume", "analyze"])
 def test_a_launch_of_a_dead_program_is_settled(tmp_path: Path, by: str, arrived: bool) -> None:
-    """What the service shows of it is adopted; else it is unknown, and neither is launched again by itself."""
+    """If the service shows it, it is adopted, else it is unknown; neither is launched again automatically."""
     sandbox = Sandbox(**QUICK | {"durations": 1.0})
     keyword = sandbox.keyword_ids[0]
 

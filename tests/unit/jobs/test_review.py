@@ -1,4 +1,4 @@
-"""Reviews of generated articles, and what decides on them, on the sandbox in virtual time."""
+"""Reviews of generated articles, and the ways to decide on them, on the sandbox in virtual time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def shown(client: Client, sandbox: Sandbox) -> str | None:
 
 
 def decisions(sandbox: Sandbox) -> int:
-    """Return how many decisions were sent."""
+    """Return the number of decisions that were sent."""
     return sandbox.ledger.count("confirm_generation") + sandbox.ledger.count("cancel_generation")
 
 
@@ -67,7 +67,7 @@ async def test_a_decision_applies_or_discards_the_article(choice: str, client: C
 
 @pytest.mark.parametrize("choice", SHOWN)
 async def test_a_decision_made_twice_is_sent_once(choice: str, client: Client, sandbox: Sandbox) -> None:
-    """Two equal decisions, at once or one after the other, are one."""
+    """Two equal decisions, simultaneous or consecutive, are sent as one."""
     review = await (await generate(client, sandbox))
     await asyncio.gather(decide(review, choice), decide(review, choice))
     await decide(review, choice)
@@ -89,7 +89,7 @@ async def test_another_decision_is_refused(
 
 
 async def test_a_job_that_is_no_generation_has_no_review(client: Client, sandbox: Sandbox) -> None:
-    """`Job.review` of an analysis is refused by name."""
+    """`Job.review` of an analysis is refused with `ArgumentError`."""
     job: Job[Any] = await client.keywords.analyze(sandbox.keyword_ids[0])
     with pytest.raises(ArgumentError):
         await job.review()
@@ -117,7 +117,7 @@ async def test_on_review_decides(form: str, choice: str, client: Client, sandbox
 
 
 async def test_on_review_may_leave_the_article_in_review(client: Client, sandbox: Sandbox) -> None:
-    """A function that returns None is called once, and decides nothing."""
+    """A function that returns None is called once and decides nothing."""
     asked: list[GenerationReview] = []
     job = await generate(client, sandbox, asked.append)
     review = await job
@@ -129,7 +129,7 @@ async def test_on_review_may_leave_the_article_in_review(client: Client, sandbox
 
 @pytest.mark.parametrize("wrong", ["apply", True, 3])
 async def test_a_wrong_answer_of_on_review_is_raised(wrong: Any, client: Client, sandbox: Sandbox) -> None:
-    """What is no decision is an error, and the article stays in review."""
+    """A return value that is no decision is an error, and the article stays in review."""
     job = await generate(client, sandbox, lambda review: wrong)
     with pytest.raises(ArgumentError) as refused:
         await job
@@ -146,7 +146,7 @@ async def test_an_impossible_on_review_is_not_sent(wrong: Any, client: Client, s
 
 
 class Stop(BaseException):
-    """Ends a program."""
+    """An exception that ends a program."""
 
 
 @pytest.mark.parametrize("raised", [ZeroDivisionError, Stop, pytest.fail.Exception])
@@ -192,7 +192,7 @@ async def test_a_lost_decision_can_be_repeated(
 
 @pytest.mark.parametrize("choice", SHOWN)
 async def test_a_409_to_our_own_repeat_is_no_conflict(choice: str, client: Client, sandbox: Sandbox) -> None:
-    """A decision that was carried out before a 500 is ours, although the service refuses its repeat."""
+    """A decision that was carried out before a 500 is ours, even if the service refuses its repeat."""
     review = await (await generate(client, sandbox))
     sandbox.faults.rules.append(Fault(match=f"{choice}_generation", times=1, status=500, effect=True))
     await decide(review, choice)
@@ -201,7 +201,7 @@ async def test_a_409_to_our_own_repeat_is_no_conflict(choice: str, client: Clien
 
 @pytest.mark.parametrize("choice", SHOWN)
 async def test_an_equal_decision_suffices(choice: str, client: Client, other: Client, sandbox: Sandbox) -> None:
-    """Who decides as an editor in the application has decided gets what was wanted."""
+    """A decision equal to an editor's in the application succeeds."""
     review = await (await generate(client, sandbox))
     await decide(await other.jobs.watch("generation", sandbox.content_ids[0]), choice)
     await decide(review, choice)
@@ -210,7 +210,7 @@ async def test_an_equal_decision_suffices(choice: str, client: Client, other: Cl
 
 
 async def test_a_decision_before_the_first_look_is_elsewhere(client: Client, other: Client, sandbox: Sandbox) -> None:
-    """A job whose article was decided on by others before it was seen in review succeeds, and asks nothing."""
+    """A job whose article others decided on before it was seen in review succeeds, and asks for no decision."""
     job = await generate(client, sandbox, "confirm")
     await asyncio.sleep(70)
     await (await other.jobs.watch("generation", sandbox.content_ids[0])).cancel()

@@ -18,7 +18,7 @@ LIMIT = 1000
 
 
 def hour_at(sent: list[float], now: float) -> Forecast:
-    """Return what the hour holds after some requests."""
+    """Return the state of the hour after some requests."""
     counted = [at for at in sent[-LIMIT:] if at > now - HOUR]
     back = counted[(len(counted) - 1) // 2] + HOUR - now if counted else HOUR
 
@@ -29,7 +29,7 @@ def hour_at(sent: list[float], now: float) -> Forecast:
 
 
 def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * HOUR) -> tuple[list[float], list[float]]:
-    """Launch all jobs as soon as they fit, and return the ends that were noticed and the times of all requests."""
+    """Launch all jobs as soon as they fit, and return when each end was noticed and the times of all requests."""
     schedule: Schedule[int] = Schedule({"job": float(result)}, 5.0, 10.0)
     sent: list[float] = []
     launched: dict[int, float] = {}
@@ -63,7 +63,7 @@ def simulate(durations: Sequence[float], result: int = 0, seconds: float = 4 * H
 
 @pytest.mark.parametrize("seconds", [20.0, 200.0, 7200.0])
 def test_a_few_jobs_are_polled_at_the_advised_intervals(seconds: float) -> None:
-    """While the hour holds it, a job is polled every 5 to 10 seconds, so that its end is noticed within ten."""
+    """While the hour allows it, a job is polled every 5 to 10 seconds, so that its end is noticed within ten."""
     (late,), sent = simulate([seconds])
     assert late - seconds <= 11
     intervals = [after - before for before, after in pairwise(sent[1:])]
@@ -71,7 +71,7 @@ def test_a_few_jobs_are_polled_at_the_advised_intervals(seconds: float) -> None:
 
 
 def test_three_hundred_searches_fit_into_one_hour() -> None:
-    """Three hundred jobs of about a minute, with a result each, neither wait for the next hour nor lose much time."""
+    """Three hundred one-minute jobs, each with a result, neither wait for the next hour nor lose much time."""
     draw = random.Random(3)
     durations = [draw.lognormvariate(math.log(60), 0.5) for _ in range(300)]
     turnaround, sent = simulate(durations, result=1)
@@ -82,7 +82,7 @@ def test_three_hundred_searches_fit_into_one_hour() -> None:
 
 
 def test_more_jobs_than_the_hour_holds_wait_for_their_launch() -> None:
-    """No job is launched that could not be noticed: those that do not fit wait, and none is an hour late."""
+    """No job is launched whose end could not be noticed: those that do not fit wait, and none is an hour late."""
     turnaround, sent = simulate([60.0] * 700, seconds=2.5 * HOUR)
     assert max(turnaround) < 1200
     assert all(sum(1 for other in sent if at - HOUR < other <= at) <= LIMIT for at in sent[::50])
@@ -94,14 +94,14 @@ def test_more_jobs_than_the_hour_holds_wait_for_their_launch() -> None:
 )
 @settings(max_examples=6)
 def test_every_end_is_noticed_and_no_limit_exceeded(durations: list[float], result: int) -> None:
-    """Whatever the durations, each end is noticed soon while the work is small, and the hour is kept."""
+    """Whatever the durations, each end is noticed soon if there is little work, and the hourly limit is kept."""
     turnaround, sent = simulate(durations, result)
     assert all(seen - seconds <= 120 for seen, seconds in zip(turnaround, durations, strict=True))
     assert len(sent) <= LIMIT
 
 
 def test_a_job_polled_a_moment_ago_is_not_due() -> None:
-    """A failed poll says nothing of the job, and the next one keeps its distance."""
+    """A failed poll says nothing about the job, and the next one keeps its distance."""
     schedule: Schedule[str] = Schedule({"job": 0.0}, 5.0, 10.0)
     schedule.add("a", "job", 0.0, 0.0)
     schedule.failed("a", 100.0)

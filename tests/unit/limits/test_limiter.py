@@ -1,4 +1,4 @@
-"""Both limits, seen from a service that counts at arrival."""
+"""Both limits, as seen by a service that counts on arrival."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_latency_breaks_a_limit(
 
 
 def test_two_saturated_hours_use_both_limits() -> None:
-    """Two saturated hours bring almost all that the service allows, the first thousand within little over a minute."""
+    """Two saturated hours get almost all that the service allows, the first thousand in little over a minute."""
     draw = random.Random(7)
     service = StrictService(latency=lambda number: (draw.uniform(0.02, 0.2), draw.uniform(0.02, 0.2)))
 
@@ -66,7 +66,7 @@ def test_two_saturated_hours_use_both_limits() -> None:
 
 @pytest.mark.looptime
 async def test_the_first_request_goes_alone() -> None:
-    """While nothing has told how the hour stands, a hundred callers send one request, and no 429 comes of it."""
+    """While the state of the hour is unknown, a hundred callers send one request, and cause no 429."""
     service = StrictService(used=tuple(-3500.0 + index * 3 for index in range(995)))
     async with service.client() as client:
         calls = [asyncio.create_task(client.request("GET", "/v1/me")) for _ in range(100)]
@@ -78,7 +78,7 @@ async def test_the_first_request_goes_alone() -> None:
 
 @pytest.mark.looptime
 async def test_after_a_failed_first_request_the_next_goes_alone_too() -> None:
-    """A first request without an answer tells nothing, so the next one goes alone."""
+    """A first request without an answer reveals nothing, so the next one goes alone."""
 
     async def fail_twice(number: int) -> Response | None:
         if number <= 2:
@@ -96,7 +96,7 @@ async def test_after_a_failed_first_request_the_next_goes_alone_too() -> None:
 
 @pytest.mark.looptime
 async def test_closing_refuses_what_waits_for_the_limits() -> None:
-    """A call that waits for the hour ends when the client is closed, and nothing is sent."""
+    """A call that waits for the hourly limit ends when the client is closed, and nothing is sent."""
     service = StrictService()
     client = service.client(limits=RateLimits(per_hour=1))
     await client.request("GET", "/v1/me")
@@ -110,7 +110,7 @@ async def test_closing_refuses_what_waits_for_the_limits() -> None:
 
 @pytest.mark.looptime
 async def test_a_used_hour_is_waited_out() -> None:
-    """When others have used the hour, requests wait until theirs leave it, and at most the first one is refused."""
+    """If others have used up the hour, requests wait until theirs leave it, and at most the first is refused."""
     service = StrictService(used=tuple(-3590.0 + index for index in range(1000)))
     async with service.client() as client:
         await asyncio.gather(*(client.request("GET", "/v1/me") for _ in range(50)))
@@ -120,7 +120,7 @@ async def test_a_used_hour_is_waited_out() -> None:
 
 @pytest.mark.looptime
 async def test_a_colleague_with_a_third_of_the_hour() -> None:
-    """Another program that uses a third of the hour costs its share, and at most a refusal for each of its requests."""
+    """Another program that uses a third of the hour costs its share, and at most a refusal per request."""
     service = StrictService(per_hour=300, used=tuple(-3600.0 + 36 * index for index in range(100)))
 
     async def colleague() -> None:
@@ -139,7 +139,7 @@ async def test_a_colleague_with_a_third_of_the_hour() -> None:
 @spec("8.2")
 @pytest.mark.looptime
 async def test_remaining_that_says_nothing_is_left_is_believed_until_it_rises() -> None:
-    """After ``X-RateLimit-Remaining: 0`` nothing leaves for ``X-RateLimit-Reset`` seconds, then one request asks."""
+    """After ``X-RateLimit-Remaining: 0`` nothing is sent for ``X-RateLimit-Reset`` seconds, then one request asks."""
     told = {"x-ratelimit-limit": "1000", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}
 
     async def answer(number: int) -> Response | None:
@@ -155,7 +155,7 @@ async def test_remaining_that_says_nothing_is_left_is_believed_until_it_rises() 
 @spec("8.4", "7:429")
 @pytest.mark.looptime
 async def test_a_429_pauses_every_request_of_the_key() -> None:
-    """After a 429 nothing leaves before ``Retry-After``, for any caller."""
+    """After a 429 no caller sends anything before ``Retry-After`` has passed."""
     refusal = Response(429, {"retry-after": "40"}, b'{"error": {"code": "rate_limited", "message": ""}}')
 
     async def answer(number: int) -> Response | None:
@@ -173,7 +173,7 @@ async def test_a_429_pauses_every_request_of_the_key() -> None:
 
 @pytest.mark.looptime
 async def test_who_waits_goes_by_priority_and_then_by_arrival() -> None:
-    """Calls go before launches, these before results, these before polls; equals in the order in which they came."""
+    """Calls precede launches, launches results, and results polls; equals go in order of arrival."""
     limiter = Limiter(RateLimits(per_second=1))
     order: list[str] = []
 
@@ -192,7 +192,7 @@ async def test_who_waits_goes_by_priority_and_then_by_arrival() -> None:
 
 @given(cancelled=st.sets(st.integers(0, 11)), instants=st.lists(st.integers(0, 40), min_size=12, max_size=12))
 def test_a_cancelled_waiter_hands_its_turn_on(cancelled: set[int], instants: list[int]) -> None:
-    """Whoever is cancelled while waiting, and whenever, all others are served and no token is lost."""
+    """Whichever waiter is cancelled, and whenever, all others are served and no token is lost."""
     served: list[int] = []
 
     async def main() -> None:
@@ -219,7 +219,7 @@ def test_a_cancelled_waiter_hands_its_turn_on(cancelled: set[int], instants: lis
 
 @pytest.mark.looptime
 async def test_a_waiter_cancelled_just_when_its_turn_comes_hands_it_on() -> None:
-    """A waiter that is cancelled in the very turn of the loop that serves it does not keep the token."""
+    """A waiter that is cancelled in the very loop turn that serves it does not keep the token."""
     limiter = Limiter(RateLimits(per_second=1))
     served: list[str] = []
 
@@ -240,7 +240,7 @@ async def test_a_waiter_cancelled_just_when_its_turn_comes_hands_it_on() -> None
 @pytest.mark.looptime
 @pytest.mark.parametrize("copy", [False, True])
 async def test_a_long_wait_is_refused_at_once_if_asked_for(copy: bool) -> None:
-    """With ``max_wait``, of a client or a copy, a request that would wait longer says when it would be sent."""
+    """With ``max_wait`` on a client or a copy, the error of a request that would wait longer says how long."""
     service = StrictService(per_hour=5)
     async with service.client(limits=RateLimits(per_hour=5, max_wait=None if copy else 60)) as client:
         client = client.with_options(max_wait=60) if copy else client
@@ -257,7 +257,7 @@ async def test_a_long_wait_is_refused_at_once_if_asked_for(copy: bool) -> None:
 
 @pytest.mark.looptime
 async def test_polls_leave_a_part_of_the_hour_to_everything_else() -> None:
-    """A poll waits when only the reserve is left, a call does not."""
+    """If only the reserve is left, a poll waits and a call does not."""
     limiter = Limiter(RateLimits(per_hour=10, reserve=2, per_second=100))
     for _ in range(8):
         async with limiter.acquire() as permit:
@@ -272,7 +272,7 @@ async def test_polls_leave_a_part_of_the_hour_to_everything_else() -> None:
 
 @pytest.mark.looptime
 async def test_a_request_that_was_not_sent_costs_nothing_of_the_hour() -> None:
-    """Connections that fail use neither window."""
+    """Connections that fail use up neither window."""
 
     async def refuse(number: int) -> Response | None:
         raise NotSentError("no connection")
@@ -286,7 +286,7 @@ async def test_a_request_that_was_not_sent_costs_nothing_of_the_hour() -> None:
 
 @pytest.mark.looptime
 async def test_clients_of_one_key_share_the_count_also_one_after_the_other() -> None:
-    """A client for each web request does not start with a fresh hour, and another key does."""
+    """A new client for each web request does not start with a fresh hour; a new key does."""
     service = StrictService(per_second=5, per_hour=12)
     for _ in range(3):
         async with service.client() as client, service.client() as twin:
@@ -331,7 +331,7 @@ async def test_other_limits_for_the_same_key_are_refused() -> None:
 
 @pytest.mark.looptime
 async def test_answers_that_overtake_leave_nothing_to_others() -> None:
-    """When answers come in another order than requests left, the only user of a key has its whole hour."""
+    """If answers arrive in a different order than their requests, a key's only user still has its whole hour."""
     service = StrictService(per_hour=60, latency=lambda number: (0.05, 3.0 - number % 10 * 0.3))
     async with service.client() as client:
         await client.request("GET", "/v1/me")
@@ -341,7 +341,7 @@ async def test_answers_that_overtake_leave_nothing_to_others() -> None:
 
 @pytest.mark.looptime
 async def test_a_long_pause_reaches_the_hooks_of_who_waits() -> None:
-    """A wait for the hour is announced once, to a client that waits."""
+    """A wait for the hourly limit is announced once, to a client that waits."""
     seen: list[object] = []
     service = StrictService(per_hour=2)
     async with service.client(hooks=[seen.append]) as client:
@@ -351,7 +351,7 @@ async def test_a_long_pause_reaches_the_hooks_of_who_waits() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_requests_that_arrive_in_another_order_use_no_more_than_is_left(seed: int) -> None:
-    """With a third of the hour used by others, bursts that arrive in any order end it without a refusal."""
+    """With a third of the hour used by others, bursts that arrive in any order use up the rest without a refusal."""
     rng = random.Random(seed)
 
     def latency(number: int) -> tuple[float, float]:

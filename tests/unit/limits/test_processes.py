@@ -1,4 +1,4 @@
-"""Limits that several processes share through a state, here as clients with states of their own on one file."""
+"""Limits that several processes share through a state, here as clients whose separate states use one file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Open: TypeAlias = Callable[[int], Client]
 
 @pytest.fixture
 def sandbox() -> Sandbox:
-    """Return a service with small limits, which it keeps exactly."""
+    """Return a service with small limits, which it enforces exactly."""
     return Sandbox(limits=Limits(per_second=PER_SECOND, per_hour=PER_HOUR), durations=1)
 
 
 @pytest.fixture
 async def open_client(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Open]:
-    """Return a function that opens one more process on the same file."""
+    """Return a function that opens another process on the same file."""
     async with AsyncExitStack() as stack:
 
         def open_one(number: int) -> Client:
@@ -43,7 +43,7 @@ async def open_client(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Open]:
 
 
 async def test_processes_together_keep_both_limits(open_client: Open, sandbox: Sandbox) -> None:
-    """Three processes that send what the hour holds never meet a 429."""
+    """Three processes that send as much as the hour allows never get a 429."""
     clients = [open_client(number) for number in range(3)]
     keyword = sandbox.keyword_ids[0]
     await asyncio.gather(*(clients[n % 3].keywords.get(keyword) for n in range(PER_HOUR // 2)))
@@ -52,7 +52,7 @@ async def test_processes_together_keep_both_limits(open_client: Open, sandbox: S
 
 
 async def test_the_use_of_other_programs_counts(open_client: Open, sandbox: Sandbox) -> None:
-    """What programs without this state use of the key is not free, and is known from the answers."""
+    """What programs without this state use of the key is not free, as the answers show."""
     async with client_of(sandbox) as program:
         await asyncio.gather(*(program.keywords.get(sandbox.keyword_ids[0]) for _ in range(20)))
     client = open_client(0)
@@ -63,7 +63,7 @@ async def test_the_use_of_other_programs_counts(open_client: Open, sandbox: Sand
 
 
 async def test_a_process_knows_what_others_have_used(open_client: Open, sandbox: Sandbox) -> None:
-    """What is free is what all processes have left; nothing of it is taken for the use of other programs."""
+    """What is free is what all processes together have left; none of it is mistaken for the use of other programs."""
     first, second = open_client(0), open_client(1)
     for _ in range(20):
         await first.keywords.get(sandbox.keyword_ids[0])
@@ -73,7 +73,7 @@ async def test_a_process_knows_what_others_have_used(open_client: Open, sandbox:
 
 
 async def test_a_pause_holds_for_all_processes(open_client: Open, sandbox: Sandbox) -> None:
-    """After a 429 no process sends before the time that the service has named."""
+    """After a 429 no process sends anything before the time that the service named."""
     first, second = open_client(0), open_client(1)
     await second.keywords.get(sandbox.keyword_ids[0])
     sandbox.faults.rules.append(Fault(match="get_keyword", status=429, retry_after=1, times=1))
@@ -99,7 +99,7 @@ async def test_a_cancelled_request_gives_its_turn_back(open_client: Open, sandbo
 
 
 async def test_without_its_state_a_process_launches_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
-    """When the state does not answer, reads go on in a quarter of the hour, and launches are refused unsent."""
+    """If the state does not answer, reads continue with a quarter of the hour, and launches are refused unsent."""
     limits = RateLimits(per_second=PER_SECOND, per_hour=PER_HOUR, max_wait=5)
     async with client_of(sandbox, state=f"sqlite:///{tmp_path}/nowhere/state.db", limits=limits) as client:
         assert (await client.keywords.get(sandbox.keyword_ids[0])).id == sandbox.keyword_ids[0]

@@ -1,4 +1,4 @@
-"""The tree of folders takes every list that the service may send."""
+"""The folder tree accepts every list that the service may send."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_a_tree_keeps_the_order_of_the_list() -> None:
 
 
 def test_a_parent_that_is_missing_makes_a_root() -> None:
-    """A folder whose parent is not in the list is at the top."""
+    """A folder whose parent is not in the list is at the top level."""
     tree = FolderTree([folder("a", "gone")])
     assert [each.id for each in tree.roots] == ["a"]
 
 
 def test_an_unknown_folder_is_refused() -> None:
-    """A mistyped identifier is an error instead of an empty folder."""
+    """A mistyped identifier raises an error instead of giving an empty folder."""
     tree = FolderTree([folder("a")])
     with pytest.raises(KeyError):
         tree.children("b")
@@ -59,7 +59,7 @@ def test_no_folder_is_lost(folders: list[Folder]) -> None:
 
 @given(folder_lists)
 def test_a_parent_is_kept_where_there_is_no_circle(folders: list[Folder]) -> None:
-    """A folder hangs below its parent, unless the parent is missing or the folder is a root that cuts a circle."""
+    """A folder is below its parent, unless the parent is missing or the folder is a root that cuts a cycle."""
     tree = FolderTree(folders)
     by_id = {each.id: each for each in folders}
     for each in tree.roots:
@@ -71,7 +71,7 @@ def test_a_parent_is_kept_where_there_is_no_circle(folders: list[Folder]) -> Non
 
 
 def test_a_long_chain_is_no_burden() -> None:
-    """A chain and a circle of thousands of folders are built and walked without recursion."""
+    """A chain and a cycle of thousands of folders are built and walked without recursion."""
     chain = [folder(str(number), str(number + 1)) for number in range(5_000)]
     assert len(FolderTree(chain).path("0")) == 5_000
     assert len(list(FolderTree([*chain, folder("5000", "0")]))) == 5_001

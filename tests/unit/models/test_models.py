@@ -1,4 +1,4 @@
-"""Models take what the service may send, and lose none of it."""
+"""Models accept whatever the service may send, and lose none of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_model_survives_json(cls: type[Model], data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("cls", MODELS)
 def test_any_field_but_the_identifier_may_be_null_or_missing(cls: type[Model]) -> None:
-    """A model without values reads from nulls and from absent keys alike."""
+    """A model without values can be read from nulls and from absent keys alike."""
     required = {field.name: "1" for field in fields(cls) if field.name == "id"}
     empty: Any = from_dict(cls, required)
     assert empty == from_dict(cls, {**dict.fromkeys(to_dict(empty)), **required})
@@ -50,19 +50,19 @@ def test_models_copy_and_pickle(cls: type[Model]) -> None:
 
 
 def test_models_are_hashable_and_share_nothing() -> None:
-    """A model can be a key, and what is written into one's ``extra`` is in no other."""
+    """A model can be a dictionary key, and writing into one's ``extra`` changes no other."""
     assert {Keyword(id="k"): 1}[Keyword(id="k")] == 1
     Keyword(id="k").extra["note"] = 1  # type: ignore[index]  # typed as read-only
     assert not Keyword(id="k").extra
 
 
 def test_a_listed_word_is_a_member() -> None:
-    """A listed type of credits can be compared by identity."""
+    """A listed type of credit can be compared by identity."""
     assert from_dict(CreditUsage, {"type": "ai_writing"}).type is CreditType.AI_WRITING
 
 
 def test_a_report_keeps_engines_without_an_attribute() -> None:
-    """A report has ChatGPT's part as a model and those of other engines as they came."""
+    """A report contains ChatGPT's part as a model, and those of other engines as they came."""
     report = from_dict(PromptReport, {"chatgpt": {"score": 1, "brands": [{"name": "Hoka"}]}, "other": {"score": 0.2}})
     assert report.chatgpt is not None
     assert report.chatgpt.brands is not None
@@ -76,7 +76,7 @@ def test_the_text_of_a_content_does_not_flood_a_log() -> None:
 
 
 def test_ideas_are_a_sequence() -> None:
-    """Ideas are counted, indexed, sliced and iterated as a list is."""
+    """Ideas are counted, indexed, sliced and iterated like a list."""
     first, second = ContentIdea(keyword="a"), ContentIdea(keyword="b")
     ideas = ContentIdeas(search=ContentIdeaSearch(id="1"), ideas=(first, second), complete=False)
     assert [first, second] == list(ideas)

@@ -14,7 +14,7 @@ OK = Response(200, {"x-request-id": "r1"}, b'{"id": "k"}')
 
 
 async def test_hooks_get_attempts_and_retries() -> None:
-    """A repeated request is two attempts and a retry."""
+    """A repeated request gives two attempts and a retry."""
     events: list[Event] = []
     async with Scripted(refusal(429, "rate_limited", retry_after="30"), OK).client(hooks=[events.append]) as client:
         await client.keywords.get("k")

@@ -1,4 +1,4 @@
-"""What the log says, and what it does not."""
+"""What the log contains, and what it does not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OK = Response(200, {}, b'{"id": "k"}')
 
 @pytest.mark.looptime
 async def test_the_log_has_no_key(caplog: pytest.LogCaptureFixture) -> None:
-    """Attempts and repeats are logged without the key."""
+    """Attempts and retries are logged without the key."""
     with caplog.at_level(logging.DEBUG):
         async with Scripted(refusal(503, "service_unavailable"), OK).client() as client:
             await client.keywords.get("k")
@@ -26,7 +26,7 @@ async def test_the_log_has_no_key(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.looptime
 async def test_long_waits_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    """A program without any logging is told when its requests wait for the hour."""
+    """A program that configures no logging is told when its requests wait for the hourly limit."""
     service = Scripted(OK)
     async with service.client(limits=RateLimits(per_hour=1)) as client:
         await client.keywords.get("k")
@@ -36,7 +36,7 @@ async def test_long_waits_are_warnings(caplog: pytest.LogCaptureFixture) -> None
 
 @pytest.mark.parametrize(("level", "lines"), [("info", 0), ("debug", 1), ("nonsense", 0)])
 def test_the_environment_switches_the_log_on(level: str, lines: int) -> None:
-    """``CMSAPI_LOG`` names the level from which events are written to stderr."""
+    """``CMSAPI_LOG`` names the level at and above which events are written to stderr."""
     program = f"""
 import asyncio, contextlib, io, os
 os.environ["CMSAPI_LOG"] = {level!r}

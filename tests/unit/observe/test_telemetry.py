@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, on the sandbox in virtual time."""
+"""OpenTelemetry spans, on the sandbox in virtual time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recorder:
         return Client(sandbox.api_key, **settings)
 
     def spans(self, name: str = "") -> list[ReadableSpan]:
-        """Return the ended spans whose name begins with a text."""
+        """Return the ended spans whose names begin with a text."""
         return [span for span in self._exporter.get_finished_spans() if span.name.startswith(name)]
 
 
@@ -53,7 +53,7 @@ def attributes(span: ReadableSpan) -> Mapping[str, Any]:
 
 
 async def test_each_attempt_is_a_span_of_its_caller(sandbox: Sandbox, recorder: Recorder) -> None:
-    """A refused attempt and its repeat lie under the caller's span, which has an event of the retry."""
+    """A refused attempt and its repeat lie under the caller's span, which has an event for the retry."""
     sandbox.faults.rules.append(Fault(match="get_keyword", status=503, times=1, slow=2))
     async with recorder.client(sandbox) as client:
         with recorder.tracer.start_as_current_span("mine"):
@@ -71,7 +71,7 @@ async def test_each_attempt_is_a_span_of_its_caller(sandbox: Sandbox, recorder: 
 
 
 async def test_a_job_is_a_span_as_long_as_it_took(sandbox: Sandbox, recorder: Recorder) -> None:
-    """Its length is that of the job, its parent none, and a failure is an error."""
+    """It is as long as the job, has no parent, and shows a failure as an error."""
     good, bad = sandbox.keyword_ids[:2]
     sandbox.set_outcome(good, "success", duration=60)
     sandbox.set_outcome(bad, "failed", duration=60)
@@ -92,7 +92,7 @@ async def test_a_job_is_a_span_as_long_as_it_took(sandbox: Sandbox, recorder: Re
 
 
 async def test_polls_do_not_lie_under_a_span_that_has_ended(sandbox: Sandbox, recorder: Recorder) -> None:
-    """The poller outlives the call that began it; later polls are no part of that call's trace."""
+    """The poller outlives the call that began it; later polls are not part of that call's trace."""
     async with recorder.client(sandbox) as client:
         with recorder.tracer.start_as_current_span("mine"):
             job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -105,7 +105,7 @@ async def test_polls_do_not_lie_under_a_span_that_has_ended(sandbox: Sandbox, re
 
 
 async def test_nothing_private_is_recorded(sandbox: Sandbox, recorder: Recorder) -> None:
-    """Neither key, texts, queries nor identifiers in addresses are in names, attributes or events."""
+    """Names, attributes and events contain neither key, texts, queries nor identifiers from addresses."""
     async with recorder.client(sandbox) as client:
         await client.contents.create(sandbox.workspace_id, "a title", html="<p>a text</p>")
         await client.request("GET", "/v1/credit-usages", params={"type": "analysis", "q": "a query"})

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.looptime
 @spec("4.3:create_content", "4.3:title", "4.3:assignedToId", "4.3:contentStatusId", "4.3:dueDate", "4.3:folderId")
 @spec("4.3:html", "4.3:metaDescription", "4.3:pageId", "4.3.1", "4.3.3", "1.2", "1.6")
 async def test_a_draft_has_what_it_was_created_with(client: Client, sandbox: Sandbox) -> None:
-    """Each field of a creation comes back in the content."""
+    """Each field passed to a creation comes back in the content."""
     user, folder = await client.me(), await client.folders.create(sandbox.workspace_id, "Guides")
     status, *_ = await client.workspaces.content_statuses(sandbox.workspace_id)
     due = datetime(2031, 5, 1, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ async def test_a_draft_has_what_it_was_created_with(client: Client, sandbox: San
 
 @spec("4.3.2")
 async def test_a_draft_without_a_page_gets_an_empty_one(client: Client, sandbox: Sandbox) -> None:
-    """The page that the service creates is in the content and can be read."""
+    """The page that the service creates is named in the content and can be read."""
     content = await client.contents.create(sandbox.workspace_id, "Brief")
     assert content.page is not None
     page = await client.pages.get(content.page.id)
@@ -68,7 +68,7 @@ async def test_a_draft_without_a_page_gets_an_empty_one(client: Client, sandbox:
 @spec("8:title")
 @pytest.mark.parametrize("title", ["", "x" * 256, None])
 async def test_a_title_of_the_wrong_length_is_not_sent(client: Client, sandbox: Sandbox, title: Any) -> None:
-    """A creation and an update refuse a title that has not 1 to 255 characters."""
+    """A creation and an update refuse a title that does not have 1 to 255 characters."""
     with pytest.raises(ArgumentError) as creation:
         await client.contents.create(sandbox.workspace_id, title)
     with pytest.raises(ArgumentError) as update:
@@ -78,7 +78,7 @@ async def test_a_title_of_the_wrong_length_is_not_sent(client: Client, sandbox: 
 
 
 async def test_a_model_in_place_of_an_identifier_is_not_sent(client: Client, sandbox: Sandbox) -> None:
-    """A folder where its id belongs is refused by the name of the parameter."""
+    """A folder in place of its id is refused by parameter name."""
     folder: Any = await client.folders.create(sandbox.workspace_id, "Guides")
     with pytest.raises(ArgumentError) as caught:
         await client.contents.create(sandbox.workspace_id, "Title", folder_id=folder)
@@ -95,7 +95,7 @@ async def test_an_unknown_folder_is_named(client: Client, sandbox: Sandbox) -> N
 
 
 async def test_a_list_has_all_contents_without_their_text(client: Client, sandbox: Sandbox) -> None:
-    """Pages of two lead to all contents, each once."""
+    """Pages of two cover all contents, each once."""
     listed = [content async for content in client.contents.list(sandbox.workspace_id, limit=2)]
     assert sorted(content.id for content in listed) == sorted(sandbox.content_ids)
     assert not hasattr(listed[0], "html")
@@ -103,7 +103,7 @@ async def test_a_list_has_all_contents_without_their_text(client: Client, sandbo
 
 @spec("8:score")
 async def test_filters_by_score(client: Client, sandbox: Sandbox) -> None:
-    """Exact, lowest and highest scores select as the scores of the whole list say."""
+    """Exact, lowest and highest scores select what the scores in the whole list imply."""
     everything = await client.contents.list(sandbox.workspace_id)
     scores = sorted(content.content_score for content in everything if content.content_score is not None)
     middle = scores[len(scores) // 2]
@@ -117,7 +117,7 @@ async def test_filters_by_score(client: Client, sandbox: Sandbox) -> None:
 
 
 async def test_filters_by_user_and_by_one_or_several_statuses(client: Client, sandbox: Sandbox) -> None:
-    """Contents are found by the user who works on them and by any of several statuses."""
+    """Contents are found by their assigned user and by any of several statuses."""
     user = await client.me()
     first, second, third, *_ = await client.workspaces.content_statuses(sandbox.workspace_id)
     mine = [
@@ -147,7 +147,7 @@ async def test_filters_by_user_and_by_one_or_several_statuses(client: Client, sa
 def test_a_filter_without_a_meaning_is_refused(
     client: Client, sandbox: Sandbox, filters: dict[str, Any], parameter: str
 ) -> None:
-    """Scores outside of 0 to 100 and an empty list of statuses name their parameter."""
+    """Scores outside 0 to 100 and an empty list of statuses are refused by parameter name."""
     with pytest.raises(ArgumentError) as caught:
         client.contents.list(sandbox.workspace_id, **filters)
     assert caught.value.parameter == parameter
@@ -180,7 +180,7 @@ async def test_a_stale_version_is_a_conflict(client: Client, sandbox: Sandbox) -
 async def test_an_update_that_says_too_little_is_not_sent(
     client: Client, sandbox: Sandbox, version: Any, fields: dict[str, Any], parameter: str
 ) -> None:
-    """An update needs a version, something to change, and a time that is one."""
+    """An update needs a version, something to change, and a valid time."""
     with pytest.raises(ArgumentError) as caught:
         await client.contents.update(sandbox.content_ids[0], version, **fields)
     assert caught.value.parameter == parameter
@@ -219,7 +219,7 @@ async def test_edits_at_the_same_time_all_arrive(client: Client, sandbox: Sandbo
 
 
 async def test_an_edit_gives_up_after_its_attempts(client: Client, sandbox: Sandbox) -> None:
-    """A content that changes all the time is read and refused as often as allowed, and keeps the others' change."""
+    """For a content that changes all the time, edits are refused as often as allowed, and others' changes stay."""
     content = await client.contents.create(sandbox.workspace_id, "Old")
 
     async def too_late(current: Content) -> dict[str, str]:
@@ -246,7 +246,7 @@ async def test_an_edit_whose_answer_was_lost_is_found_again(fault: dict[str, Any
 
 
 async def test_a_lost_edit_is_found_again_by_each_kind_of_field() -> None:
-    """References, times, here in milliseconds, and what was cleared count as stored however the service writes them."""
+    """References, times (here in milliseconds) and cleared fields count as stored, however the service writes them."""
     async with faulty({"drop": "after"}) as (client, content):
         user, due = await client.me(), datetime(2031, 5, 1, 14, 0, 0, 123456, tzinfo=UTC)
         naive = due.replace(tzinfo=None)
@@ -257,7 +257,7 @@ async def test_a_lost_edit_is_found_again_by_each_kind_of_field() -> None:
 
 
 async def test_an_edit_that_may_not_have_arrived_says_so() -> None:
-    """A request that was lost on its way is not taken for a change."""
+    """A request that was lost on its way is not mistaken for a change."""
     async with faulty({"drop": "before"}) as (client, content):
         with pytest.raises(OutcomeUnknownError):
             await client.contents.edit(content.id, lambda _: {"title": "New"})
@@ -266,7 +266,7 @@ async def test_an_edit_that_may_not_have_arrived_says_so() -> None:
 
 @asynccontextmanager
 async def faulty(fault: dict[str, Any]) -> AsyncIterator[tuple[Client, Content]]:
-    """Give a client of a service that spoils the first update, and a content."""
+    """Yield a client of a service that spoils the first update, and a content."""
     sandbox = Sandbox(faults=[Fault(match="update_content", times=1, **fault)])
     async with client_of(sandbox) as client:
         yield client, await client.contents.create(sandbox.workspace_id, "Old")
@@ -280,7 +280,7 @@ async def test_an_edit_without_changes_sends_nothing(client: Client, sandbox: Sa
 
 
 async def test_an_edit_that_forgets_to_return_is_refused(client: Client, sandbox: Sandbox) -> None:
-    """A function that returns None names the parameter."""
+    """A function that returns None is refused by parameter name."""
     forgetful: Any = lambda _: None  # noqa: E731  what users pass
     with pytest.raises(ArgumentError) as caught:
         await client.contents.edit(sandbox.content_ids[0], forgetful)
@@ -288,7 +288,7 @@ async def test_an_edit_that_forgets_to_return_is_refused(client: Client, sandbox
 
 
 async def test_publishing_marks_a_content(client: Client, sandbox: Sandbox) -> None:
-    """A published content has its type, its time and its address, which need not be given."""
+    """A published content has its type, its time and its address, which is optional."""
     content = await client.contents.create(sandbox.workspace_id, "Title")
     assert (await client.contents.publish(content.id)).type == "PUBLISHED"
     published = await client.contents.publish(content.id, "https://shop.example/shoes")
@@ -306,6 +306,6 @@ async def test_a_deleted_content_is_gone(client: Client, sandbox: Sandbox) -> No
 
 
 async def test_a_content_without_a_generation_says_so(client: Client, sandbox: Sandbox) -> None:
-    """A draft that no generation was launched for has none."""
+    """A draft for which no generation was launched has none."""
     with pytest.raises(NotFoundError):
         await client.contents.generation(sandbox.content_ids[0])

@@ -12,14 +12,14 @@ pytestmark = pytest.mark.looptime
 
 
 async def nested(client: Client, sandbox: Sandbox) -> tuple[Folder, Folder]:
-    """Return a folder and another one in it."""
+    """Return a folder and another one inside it."""
     parent = await client.folders.create(sandbox.workspace_id, "Guides")
     return parent, await client.folders.create(sandbox.workspace_id, "Shoes", parent.id)
 
 
 @spec("4.2:list_folders", "1.5", "2.3:depth", "2.3:parentFolderId")
 async def test_folders_come_flat_and_make_a_tree(client: Client, sandbox: Sandbox) -> None:
-    """The list has each folder, and the tree has it below its parent."""
+    """The list contains each folder, and the tree shows it below its parent."""
     parent, child = await nested(client, sandbox)
     folders, tree = await client.folders.list(sandbox.workspace_id), await client.folders.tree(sandbox.workspace_id)
     assert {parent.id, child.id} <= {folder.id for folder in folders}

@@ -1,4 +1,4 @@
-"""Pages are imported, crawled and deleted, keywords and prompts are added, read and scored against."""
+"""Pages are imported, crawled and deleted; keywords and prompts are added, read and scored against."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_new_prompt_is_listed_and_not_analyzed(client: Client, sandbox: 
 
 
 async def test_a_text_is_scored_against_an_analyzed_keyword(client: Client, sandbox: Sandbox) -> None:
-    """A report has a score from 0 to 1 for a content and for a text; without an analysis there is none."""
+    """A report gives a score from 0 to 1 for a content and for a text; without an analysis there is none."""
     keyword, content = sandbox.keyword_ids[0], sandbox.content_ids[0]
     with pytest.raises(ConflictError):
         await client.keywords.score(keyword, content_id=content)
@@ -71,7 +71,7 @@ async def test_a_text_is_scored_against_an_analyzed_prompt(client: Client, sandb
 async def test_a_score_needs_a_content_or_a_text(
     client: Client, sandbox: Sandbox, text: dict[str, Any], parameter: str
 ) -> None:
-    """A content, or title and html, are given: one of the two, and whole."""
+    """Either a content or both title and html must be given."""
     for score in (client.keywords.score, client.prompts.score):
         with pytest.raises(ArgumentError) as caught:
             await score("1", **text)
@@ -80,7 +80,7 @@ async def test_a_score_needs_a_content_or_a_text(
 
 
 async def test_an_imported_page_is_listed_and_crawled(client: Client, sandbox: Sandbox) -> None:
-    """A page has the address that it was imported with, and a status after a crawl."""
+    """A page has the address with which it was imported, and a status after a crawl."""
     page = await client.pages.create(sandbox.workspace_id, "https://shop.example/shoes")
     assert page.url == "https://shop.example/shoes"
     await client.pages.crawl(page.id)

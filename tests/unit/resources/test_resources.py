@@ -1,4 +1,4 @@
-"""The smaller resources: users, workspaces, brand voices, knowledge documents, ideas and usages of credits."""
+"""The smaller resources: users, workspaces, brand voices, knowledge documents, ideas and credit usages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def searched(client: Client, sandbox: Sandbox, keyword: str = "trail runni
 
 @spec("4.1:get_me", "5.8")
 async def test_the_user_of_a_key_has_credits(client: Client) -> None:
-    """The user comes with the organization and its three balances."""
+    """The user includes the organization and its three balances."""
     user = await client.me()
     assert user.organization is not None
     left = user.organization.credits
@@ -34,7 +34,7 @@ async def test_the_user_of_a_key_has_credits(client: Client) -> None:
 
 @spec("5.6", "7:403")
 async def test_members_are_listed_for_admins(client: Client, sandbox: Sandbox) -> None:
-    """An admin sees the roles of all members, a member is refused."""
+    """An admin sees the roles of all members; a member is refused."""
     assert {"Admin", "Member"} == {member.role async for member in client.users.list()}
     member = cmsapi.Client(sandbox.member_key, base_url=sandbox.base_url, transport=sandbox.transport)
     async with member:
@@ -44,7 +44,7 @@ async def test_members_are_listed_for_admins(client: Client, sandbox: Sandbox) -
 
 @spec("4.2:get_workspace", "1.3")
 async def test_a_workspace_is_listed_and_has_members(client: Client, sandbox: Sandbox) -> None:
-    """A workspace is the same in the list and by itself, and its members have roles."""
+    """A workspace is the same in the list and when read alone, and its members have roles."""
     workspace = await client.workspaces.get(sandbox.workspace_id)
     page = await client.workspaces.list()
     assert workspace in page.data
@@ -54,14 +54,14 @@ async def test_a_workspace_is_listed_and_has_members(client: Client, sandbox: Sa
 
 
 async def test_a_brand_voice_is_listed_and_read(client: Client, sandbox: Sandbox) -> None:
-    """A brand voice is the same in the list and by itself."""
+    """A brand voice is the same in the list and when read alone."""
     voice = (await client.brand_voices.list(sandbox.workspace_id))[0]
     assert voice == await client.brand_voices.get(voice.id)
 
 
 @spec("4.6b:get_knowledge_document")
 async def test_a_knowledge_document_is_listed_and_read(client: Client, sandbox: Sandbox) -> None:
-    """A document that was processed has a summary and its workspace."""
+    """A processed document has a summary and its workspace."""
     path = f"/v1/workspaces/{sandbox.workspace_id}/knowledge-documents"
     created = (await client.request("POST", path, json={"name": "Tone", "text": "Short sentences."})).json()
     sandbox.finish()
@@ -83,7 +83,7 @@ async def test_ideas_are_read_after_the_search(client: Client, sandbox: Sandbox)
 
 
 async def test_ideas_of_a_running_search_are_refused(client: Client, sandbox: Sandbox) -> None:
-    """The service has no ideas to list while it searches."""
+    """The service lists no ideas while it is searching."""
     path = f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
     search = (await client.request("POST", path, json={"keyword": "trail running"})).json()
     with pytest.raises(ConflictError):
@@ -92,7 +92,7 @@ async def test_ideas_of_a_running_search_are_refused(client: Client, sandbox: Sa
 
 @spec("4.7:list_credit_usages", "4.7:type", "4.7:q")
 async def test_usages_are_listed_by_type_and_text(client: Client, sandbox: Sandbox) -> None:
-    """Each launch has an entry under its type, which its keyword finds."""
+    """Each launch has an entry under its type, which can be found by its keyword."""
     for keyword in ("trail running", "winter coats"):
         await searched(client, sandbox, keyword)
     usages = await client.credit_usages.list("content_idea_search")
@@ -117,7 +117,7 @@ async def test_usages_are_listed_by_type_and_text(client: Client, sandbox: Sandb
 def test_a_list_that_the_service_would_refuse_is_not_sent(
     client: Client, arguments: dict[str, Any], parameter: str
 ) -> None:
-    """An unlisted type and bounds outside of the specification name their parameter at the call."""
+    """An unlisted type and out-of-range numbers are refused by parameter name when the method is called."""
     with pytest.raises(ArgumentError) as caught:
         client.credit_usages.list(**arguments)
     assert caught.value.parameter == parameter
@@ -138,7 +138,7 @@ def test_a_list_that_the_service_would_refuse_is_not_sent(
 async def test_a_creation_that_the_service_would_refuse_is_not_sent(
     client: Client, sandbox: Sandbox, create: Any, parameter: str
 ) -> None:
-    """Empty texts and what is no identifier name their parameter."""
+    """Empty texts and invalid identifiers are refused by parameter name."""
     with pytest.raises(ArgumentError) as caught:
         await create(client)
     assert caught.value.parameter == parameter
@@ -146,7 +146,7 @@ async def test_a_creation_that_the_service_would_refuse_is_not_sent(
 
 
 async def test_models_know_each_field_of_the_service(client: Client, sandbox: Sandbox) -> None:
-    """What a resource returns has a place in its model, nested objects included."""
+    """Every field that a resource returns has a place in its model, including those of nested objects."""
     workspace, search = sandbox.workspace_id, await searched(client, sandbox)
     await client.folders.create(workspace, "Guides")
     prompt = await client.prompts.create(sandbox.keyword_ids[0], "Which?")

@@ -1,4 +1,4 @@
-"""A sender of plain requests to a sandbox whose every answer is compared with its description."""
+"""A sender of plain requests to a sandbox that compares every answer with its description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.wire import Wire
 
 
 class CheckedWire(Wire):
-    """A sender that fails when an answer is not what the description shows."""
+    """A sender that fails if an answer does not match the description."""
 
     def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
         super().__init__(sandbox)
@@ -37,7 +37,7 @@ class CheckedWire(Wire):
         return response.status, response.json()["error"]["code"], response.json()["error"]["message"]
 
     def path(self, kind: str) -> str:
-        """Return the path of what shows the status of a job."""
+        """Return the path of the document that shows a job's status."""
         return {
             "analysis": f"/v1/keywords/{self.sandbox.keyword_ids[0]}",
             "prompt": f"/v1/prompts/{self.sandbox.prompt_ids[0]}",

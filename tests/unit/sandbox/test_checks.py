@@ -1,4 +1,4 @@
-"""What the service makes of malformed and invalid requests."""
+"""How the service answers malformed and invalid requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OTHER_TYPES = [None, "text/plain", "application/octet-stream", "application/x-ww
 
 
 async def post(wire: CheckedWire, path: str, body: bytes | None, media_type: str | None) -> Response:
-    """Return the answer to a body of some media type."""
+    """Return the answer to a body of a media type."""
     headers = wire.headers if media_type is None else {**wire.headers, "Content-Type": media_type}
     return await wire.sandbox.transport.send(Request("POST", wire.sandbox.base_url + path, headers, body))
 
@@ -42,7 +42,7 @@ async def post(wire: CheckedWire, path: str, body: bytes | None, media_type: str
 @spec("1.4", "4.7:limit", "4.7:page", "4.7:type", "7:400", "8:page-size")
 @pytest.mark.parametrize("query", QUERIES)
 async def test_malformed_queries_are_bad_requests(wire: CheckedWire, query: str) -> None:
-    """A missing parameter, an unknown word and a number out of its range are a 400 that names the parameter."""
+    """A missing parameter, an unknown word and a number out of range give a 400 that names the parameter."""
     status, code, message = await wire.refusal("GET", f"/v1/credit-usages?{query}")
     assert (status, code) == (400, "bad_request")
     assert message.split("'")[1] in ("type", "limit", "page")
@@ -53,7 +53,7 @@ async def test_malformed_queries_are_bad_requests(wire: CheckedWire, query: str)
 @spec("7:422", "4.3.4", "4.3:title", "8:title", "4.6:keyword", "4.6:strict")
 @pytest.mark.parametrize(("path", "body", "field"), INVALID)
 async def test_invalid_bodies_name_the_field(wire: CheckedWire, path: str, body: Any, field: str) -> None:
-    """A body that fails its schema, or refers to nothing, is a 422 whose message quotes the field first."""
+    """A body that fails its schema or names a missing record gives a 422 whose message quotes the field first."""
     status, code, message = await wire.refusal("POST", f"{wire.workspace}/{path}", body)
     assert (status, code, message.split("'")[1]) == (422, "validation_error", field)
 
@@ -62,7 +62,7 @@ async def test_invalid_bodies_name_the_field(wire: CheckedWire, path: str, body:
 @spec("4.4:knowledgeFilesEnabled", "4.4:knowledgeWebSearchEnabled", "4.4:knowledgeWebsiteEnabled")
 @pytest.mark.parametrize("name", SETTINGS)
 async def test_settings_of_a_generation_are_checked(wire: CheckedWire, name: str) -> None:
-    """A wrong setting is named with its path, and settings are required."""
+    """An invalid setting is named with its path, and settings are required."""
     path = f"/v1/contents/{wire.sandbox.content_ids[0]}/atomic"
     bodies: dict[str, Any] = {f"settings.{name}": {"settings": {name: []}}, "settings": {}}
     for field, body in bodies.items():
@@ -73,14 +73,14 @@ async def test_settings_of_a_generation_are_checked(wire: CheckedWire, name: str
 @spec("7:400", "1.1")
 @pytest.mark.parametrize("body", NOT_JSON, ids=range(len(NOT_JSON)))
 async def test_bodies_that_are_not_json_are_bad_requests(wire: CheckedWire, body: bytes) -> None:
-    """Text that no JSON parser should take is a 400."""
+    """Text that no JSON parser should accept gives a 400."""
     answer = await post(wire, f"{wire.workspace}/contents", body, "application/json")
     assert (answer.status, answer.json()["error"]["code"]) == (400, "bad_request")
 
 
 @pytest.mark.parametrize("media_type", OTHER_TYPES)
 async def test_bodies_of_another_media_type_are_refused(wire: CheckedWire, media_type: str | None) -> None:
-    """JSON must be declared as JSON; parameters and a +json suffix are JSON, too."""
+    """JSON must be declared as JSON; parameters and a +json suffix are accepted, too."""
     path, body = f"{wire.workspace}/folders", b'{"name": "x"}'
     answer = await post(wire, path, body, media_type)
     assert (answer.status, answer.json()["error"]["code"]) == (415, "unsupported_media_type")

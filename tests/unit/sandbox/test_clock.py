@@ -18,14 +18,14 @@ pytestmark = pytest.mark.looptime
 
 
 async def date_and_created(wire: CheckedWire) -> tuple[datetime, datetime]:
-    """Return the Date of an answer and the timestamp of what it creates."""
+    """Return an answer's Date and the timestamp of what it creates."""
     answer = await wire.send("POST", f"{wire.workspace}/contents", {"title": "x"})
     return parsedate_to_datetime(answer.headers["date"]), datetime.fromisoformat(answer.json()["createdAt"])
 
 
 @spec("1.6")
 async def test_date_and_timestamps_move_with_the_loop(wire: CheckedWire) -> None:
-    """Both start at the real time, or ahead of it if that is chosen, and advance by the loop's seconds."""
+    """Both start at the real time, or ahead of it if so chosen, and advance by the loop's seconds."""
     date, created = await date_and_created(wire)
     assert abs(created - datetime.now(UTC)) < timedelta(seconds=60)
     assert timedelta() <= created - date < timedelta(seconds=1)

@@ -1,4 +1,4 @@
-"""Credits: what launches cost, when they are charged, and the usages that explain it."""
+"""Credits: what launches cost, when they are charged, and the usages that record it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHARGES = "launch failed 1 1,completion success 0 1,completion failed 0 0,refund
 @spec("7:409")
 @pytest.mark.parametrize(("kind", "balance"), BALANCES)
 async def test_a_launch_costs_a_credit_and_runs_alone(wire: CheckedWire, kind: str, balance: str) -> None:
-    """A launch while one runs, or without a credit, is a 409 that costs nothing."""
+    """A launch while another is running, or without a credit, gives a 409 and costs nothing."""
     wire.sandbox.credits = {balance: 1}
     statuses = [await wire.launch(kind), await wire.launch(kind)]
     assert [wire.sandbox.finish(), wire.sandbox.finish()] == [1, 0]
@@ -35,7 +35,7 @@ async def test_a_launch_costs_a_credit_and_runs_alone(wire: CheckedWire, kind: s
 
 @pytest.mark.parametrize("row", CHARGES.split(","))
 async def test_when_credits_are_charged(row: str) -> None:
-    """The balance moves at the launch or at the end, as chosen, and usages explain it."""
+    """The balance changes at launch or at the end, as chosen, and usages record it."""
     charged, outcome, running, ended = row.split()
     choices = Choices(charged=charged)  # type: ignore[arg-type]  # the words of the table
     wire = CheckedWire(Sandbox(credits={"analysis": 10}, choices=choices))
@@ -49,6 +49,6 @@ async def test_when_credits_are_charged(row: str) -> None:
 
 
 def test_refuses_misspelt_balances() -> None:
-    """An unknown balance is refused when the sandbox is made."""
+    """An unknown balance is refused when the sandbox is created."""
     with pytest.raises(ValueError, match="aiwriting"):
         Sandbox(credits={"aiwriting": 3})

@@ -41,7 +41,7 @@ async def analyze(wire: CheckedWire) -> Response:
 
 
 async def test_hits_an_operation_some_times_after_some() -> None:
-    """A fault matches a name or a glob, passes some requests, hits some, and is then over."""
+    """A fault matches a name or a glob, lets some requests pass, hits some, and is then over."""
     wire = faulty(Fault(match="get_m*", status=503, after=1, times=2, retry_after=7))
     assert await wire.status("GET", "/v1/workspaces") == 200
     answers = [await wire.send("GET", "/v1/me") for _ in range(4)]
@@ -51,7 +51,7 @@ async def test_hits_an_operation_some_times_after_some() -> None:
 
 
 async def test_hits_while_it_lasts() -> None:
-    """A fault may begin and end at times, and the first of several that matches is applied."""
+    """A fault may begin and end at set times, and the first of several that match is applied."""
     wire = faulty(Fault(status=502, since=10, until=20), Fault(status=500, since=15))
     statuses = []
     for _ in range(5):
@@ -62,7 +62,7 @@ async def test_hits_while_it_lasts() -> None:
 
 @pytest.mark.parametrize(("fault", "launched"), ANSWERS)
 async def test_what_a_faulty_answer_has_done(fault: Fault, launched: int) -> None:
-    """An error says nothing of the launch behind it: it was accepted only where the fault says so."""
+    """An error says nothing about the launch behind it, which was accepted only if the fault says so."""
     wire, is_foreign = faulty(fault), fault.body == "foreign"
     answer = await analyze(wire)
     assert (answer.status, len(wire.sandbox.ledger.launches)) == (fault.status or 202, launched)
@@ -76,7 +76,7 @@ async def test_what_a_faulty_answer_has_done(fault: Fault, launched: int) -> Non
 async def test_what_a_lost_connection_has_done(
     fault: Fault, error: type[Exception], launched: int, logged: int
 ) -> None:
-    """A refused connection carried nothing; a dropped one may have."""
+    """A refused connection carried nothing; a dropped one may have carried the request."""
     wire = faulty(fault)
     with pytest.raises(error):
         await analyze(wire)
@@ -84,7 +84,7 @@ async def test_what_a_lost_connection_has_done(
 
 
 async def test_what_never_arrived_does_not_count() -> None:
-    """Requests that no service saw, and the 429 of a fault, leave the windows alone."""
+    """Requests that the service never saw, and a fault's 429, do not count in the windows."""
     wire = faulty(Fault(drop="before", times=1), Fault(status=429, times=1))
     with pytest.raises(OutcomeUnknownError):
         await analyze(wire)
@@ -94,7 +94,7 @@ async def test_what_never_arrived_does_not_count() -> None:
 
 
 async def test_a_slow_answer_is_late_and_its_effect_is_not() -> None:
-    """A client that stops waiting has launched nevertheless."""
+    """A client that stops waiting has nevertheless launched its job."""
     wire = faulty(Fault(slow=60))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(5):
@@ -104,7 +104,7 @@ async def test_a_slow_answer_is_late_and_its_effect_is_not() -> None:
 
 @pytest.mark.parametrize("latency", [0.2, (0.2, 0.2)])
 async def test_latency_is_half_there_and_half_back(latency: Any) -> None:
-    """A request arrives after half of the latency, and arrives even if the client has left."""
+    """A request arrives after half of the latency, even if the client has gone."""
     wire = faulty(latency=latency)
     await wire.send("GET", "/v1/me")
     assert asyncio.get_running_loop().time() == pytest.approx(0.2)

@@ -28,7 +28,7 @@ async def word(wire: CheckedWire, kind: str) -> Any:
 @spec("4.4:generate_content", "4.4:get_generation", "4.4.3")
 @pytest.mark.parametrize("kind", WORDS)
 async def test_words_of_a_job(kind: str) -> None:
-    """A status moves by itself while time passes."""
+    """A status changes by itself as time passes."""
     wire, seen = CheckedWire(Sandbox(durations={kind: 100})), []
     assert await wire.launch(kind) == 202
     for seconds in (0, 10, 90):
@@ -39,7 +39,7 @@ async def test_words_of_a_job(kind: str) -> None:
 
 @pytest.mark.parametrize(("choices", "is_new"), [(Choices(), False), (Choices(failed_analysis_timestamp="new"), True)])
 async def test_the_timestamp_of_a_failure(choices: Choices, is_new: bool) -> None:
-    """A failed analysis leaves the timestamp of the last success, or sets its own if that is chosen."""
+    """A failed analysis leaves the timestamp of the last success, or sets its own if so chosen."""
     wire = CheckedWire(Sandbox(choices=choices))
     identifier = wire.sandbox.analyzed_keyword_ids[0]
     before = await wire.get(f"/v1/keywords/{identifier}")
@@ -53,7 +53,7 @@ async def test_the_timestamp_of_a_failure(choices: Choices, is_new: bool) -> Non
 
 @pytest.mark.parametrize("outcome", ["failed", "Cancelled by the provider", None])
 async def test_outcomes_are_shown_as_they_are(wire: CheckedWire, outcome: str | None) -> None:
-    """A job may end in any word, until another outcome is set."""
+    """A job may end with any word, until another outcome is set."""
     content = wire.sandbox.content_ids[0]
     wire.sandbox.set_outcome(content, outcome, duration=5)
     await wire.launch("generation")
@@ -67,7 +67,7 @@ async def test_outcomes_are_shown_as_they_are(wire: CheckedWire, outcome: str | 
 
 @pytest.mark.parametrize("durations", SEVENS)
 async def test_durations_are_given_for_all_or_by_kind(durations: Any) -> None:
-    """A number, a distribution and a mapping of kinds are durations."""
+    """A number, a distribution or a mapping by kind sets the durations."""
     wire = CheckedWire(Sandbox(durations=durations))
     await wire.launch("analysis")
     await asyncio.sleep(6.9)
@@ -77,7 +77,7 @@ async def test_durations_are_given_for_all_or_by_kind(durations: Any) -> None:
 
 
 async def test_durations_are_drawn_from_the_seed() -> None:
-    """Jobs of one seed end at the same times in each sandbox, however late they are read; others end at others."""
+    """Jobs with the same seed end at the same times in each sandbox, however late they are read; others differ."""
     ends = []
     for seed in (1, 1, 2):
         wire = CheckedWire(Sandbox(seed=seed, epoch=0.0))
@@ -90,6 +90,6 @@ async def test_durations_are_drawn_from_the_seed() -> None:
 
 
 def test_refuses_misspelt_kinds() -> None:
-    """An unknown kind is refused when the sandbox is made."""
+    """An unknown kind is refused when the sandbox is created."""
     with pytest.raises(ValueError, match="analyses"):
         Sandbox(durations={"analyses": 3})

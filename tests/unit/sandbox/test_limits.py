@@ -18,7 +18,7 @@ pytestmark = pytest.mark.looptime
 
 @spec("8:burst", "8.1", "8.4", "7:429")
 async def test_refuses_the_21st_request_of_a_second(wire: CheckedWire) -> None:
-    """The 21st request of a second is a 429 with Retry-After and rate headers, and does not count."""
+    """The 21st request in a second gets a 429 with Retry-After and rate headers, and does not count."""
     answers = [await wire.send("GET", "/v1/me") for _ in range(25)]
     assert Counter(answer.status for answer in answers) == {200: 20, 429: 5}
     assert answers[-1].json()["error"]["code"] == "rate_limited"
@@ -48,7 +48,7 @@ async def test_refuses_the_1001st_request_of_an_hour() -> None:
     ("limits", "before", "after"), [(Limits(used=100), 899, 948), (Limits(colleague=360), 999, 818)]
 )
 async def test_others_use_the_key(limits: Limits, before: int, after: int) -> None:
-    """Requests of the hour before leave evenly; a colleague's take places meanwhile, of this key's windows alone."""
+    """Requests of the previous hour leave evenly; meanwhile a colleague's take places, only in this key's windows."""
     sandbox = Sandbox(limits=limits)
     wire, member = CheckedWire(sandbox), CheckedWire(sandbox, sandbox.member_key)
     assert (await wire.send("GET", "/v1/me")).headers["x-ratelimit-remaining"] == str(before)
@@ -59,7 +59,7 @@ async def test_others_use_the_key(limits: Limits, before: int, after: int) -> No
 
 @given(st.lists(st.floats(0, 1.5), max_size=60), st.integers(1, 5), st.integers(1, 20))
 def test_no_arrivals_exceed_a_window(gaps: list[float], per_second: int, per_hour: int) -> None:
-    """Of any arrivals, no more than the limits are admitted in any second and any hour, and the told wait is exact."""
+    """Whatever the arrivals, no second and no hour admits more than its limit, and the stated wait is exact."""
     windows, now, admitted = KeyWindows(Limits(per_second, per_hour), 0.0), 0.0, []
     for gap in gaps:
         now += gap * 100

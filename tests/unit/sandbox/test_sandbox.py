@@ -14,7 +14,7 @@ pytestmark = pytest.mark.looptime
 
 
 async def test_identifiers_name_records(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """Each identifier of the sandbox leads to a record of its kind."""
+    """Each of the sandbox's identifiers leads to a record of its kind."""
     ids = [*sandbox.page_ids, *sandbox.keyword_ids, *sandbox.prompt_ids, *sandbox.content_ids]
     ids += [sandbox.workspace_id, *sandbox.brand_voice_ids, *sandbox.knowledge_document_ids]
     paths = {"wsp": "workspaces", "pag": "pages", "kwd": "keywords", "prm": "prompts", "cnt": "contents"}
@@ -27,7 +27,7 @@ async def test_identifiers_name_records(sandbox: Sandbox, wire: CheckedWire) -> 
 
 @pytest.mark.parametrize(("keywords", "contents"), [(0, 0), (3, 2), (250, 1), (["a", "b"], 0)])
 async def test_has_as_much_as_is_asked_for(keywords: int | list[str], contents: int) -> None:
-    """Keywords are given by number or by text; none was analyzed, and all contents may be generated."""
+    """Keywords are given by number or by text; none was analyzed, and every content can have a generation."""
     sandbox = Sandbox(keywords=keywords, contents=contents)
     wire = CheckedWire(sandbox)
     assert len(sandbox.keyword_ids) == (keywords if isinstance(keywords, int) else len(keywords))

@@ -21,7 +21,7 @@ Ask: TypeAlias = Callable[..., Awaitable[tuple[int, Any, dict[str, str]]]]
 
 @pytest.fixture
 async def ask(sandbox: Sandbox) -> AsyncIterator[Ask]:
-    """Serve the sandbox and return a function that asks for status, document and headers in lower case."""
+    """Serve the sandbox and yield a function that returns status, document and lower-case headers."""
     key = {"Authorization": f"Bearer {sandbox.api_key}"}
     async with sandbox.serve() as base_url, aiohttp.ClientSession(base_url, headers=key) as session:
 
@@ -34,7 +34,7 @@ async def ask(sandbox: Sandbox) -> AsyncIterator[Ask]:
 
 @spec("5.1", "8.2", "1.1")
 async def test_answers_as_in_process(sandbox: Sandbox, ask: Ask) -> None:
-    """An answer has the body, the media type and the headers that it has in process."""
+    """An answer has the same body, media type and headers as in process."""
     status, document, headers = await ask("GET", "/v1/me")
     assert (status, document["organization"]["credits"]) == (200, sandbox.credits)
     assert (headers["content-type"], headers["x-ratelimit-remaining"]) == ("application/json", "999")
@@ -42,14 +42,14 @@ async def test_answers_as_in_process(sandbox: Sandbox, ask: Ask) -> None:
 
 @spec("8:burst", "8.4")
 async def test_limits_hold(ask: Ask) -> None:
-    """Of 30 requests at once ten are refused."""
+    """Of 30 simultaneous requests ten are refused."""
     answers = await asyncio.gather(*(ask("GET", "/v1/me") for _ in range(30)))
     assert sorted(status for status, _, _ in answers) == [200] * 20 + [429] * 10
     assert {headers.get("retry-after") for status, _, headers in answers if status == 429} == {"1"}
 
 
 async def test_refuses_what_a_client_adds_by_itself(sandbox: Sandbox, ask: Ask) -> None:
-    """A launch that a client sends as an octet stream is a 415; without a media type it is accepted."""
+    """A launch that a client sends as an octet stream gets a 415; without a media type it is accepted."""
     path = f"/v1/keywords/{sandbox.keyword_ids[0]}/analyze"
     assert [(await ask("POST", path))[0], (await ask("POST", path, **PLAIN))[0]] == [415, 202]
 
@@ -65,7 +65,7 @@ async def test_bodies_and_queries_arrive(sandbox: Sandbox, ask: Ask) -> None:
 
 @pytest.mark.parametrize(("fault", "launched"), DROPS)
 async def test_drops_are_closed_connections(sandbox: Sandbox, ask: Ask, fault: Fault, launched: int) -> None:
-    """A fault of the connection, added at any time, is an end of file without an answer."""
+    """A connection fault, added at any time, ends the connection without an answer."""
     sandbox.faults.rules.append(fault)
     with pytest.raises(aiohttp.ClientConnectionError):
         await ask("POST", f"/v1/keywords/{sandbox.keyword_ids[0]}/analyze", **PLAIN)
@@ -74,7 +74,7 @@ async def test_drops_are_closed_connections(sandbox: Sandbox, ask: Ask, fault: F
 
 @pytest.mark.looptime
 async def test_virtual_time_holds_on_a_socket(sandbox: Sandbox, ask: Ask) -> None:
-    """Client and server of one loop share its time: an hour passes at once."""
+    """Client and server on one loop share its time: an hour passes at once."""
     path = f"/v1/keywords/{sandbox.keyword_ids[0]}"
     sandbox.set_outcome(sandbox.keyword_ids[0], "success", duration=3600)
     await ask("POST", f"{path}/analyze", **PLAIN)

@@ -1,4 +1,4 @@
-"""Keys, permissions, errors and headers of the service."""
+"""The service's keys, permissions, errors and headers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODES = """400 bad_request, 401 unauthorized, 403 forbidden, 404 not_found, 409 
 @spec("7:401", "5.5", "5.1", "5.2", "5.8")
 @pytest.mark.parametrize("value", BAD_KEYS)
 async def test_refuses_bad_keys_without_counting_them(sandbox: Sandbox, wire: CheckedWire, value: str) -> None:
-    """A missing, malformed or unknown key is a 401 without rate headers, which counts in no window."""
+    """A missing, malformed or unknown key gives a 401 without rate headers, which counts in no window."""
     good, wire.headers = wire.headers, {"authorization": value.format(key=sandbox.api_key)} if value else {}
     answer = await wire.send("GET", "/v1/me")
     assert (answer.status, answer.json()["error"]["code"]) == (401, "unauthorized")
@@ -41,7 +41,7 @@ async def test_forbids_members_what_only_administrators_may_do(sandbox: Sandbox,
 
 @spec("5.7", "7:404")
 async def test_hides_the_workspace_of_others(sandbox: Sandbox, wire: CheckedWire, member: CheckedWire) -> None:
-    """Resources of a workspace without the user are not found, as if they did not exist."""
+    """Resources in a workspace that the user does not belong to are not found, as if they did not exist."""
     path = f"/v1/workspaces/{sandbox.private_workspace_id}"
     (content,) = (await wire.get(f"{path}/contents"))["data"]
     for hidden in [path, f"{path}/contents", f"/v1/contents/{content['id']}", "/v1/contents/cnt_unknown"]:
@@ -51,7 +51,7 @@ async def test_hides_the_workspace_of_others(sandbox: Sandbox, wire: CheckedWire
 
 @spec("7:404", "9.1")
 async def test_unknown_paths_and_methods_have_the_shape_of_errors(wire: CheckedWire) -> None:
-    """An unknown path is a 404 and a wrong method a 405 that names the right ones; both count."""
+    """An unknown path gives a 404 and a wrong method a 405 that names the right ones; both count."""
     for path in ["/v1/nothing", "/v2/me", "/me", "/v1/keywords//analyze"]:
         assert (await wire.refusal("GET", path))[:2] == (404, "not_found")
     answer = await wire.send("PUT", f"{wire.workspace}/folders")
@@ -62,7 +62,7 @@ async def test_unknown_paths_and_methods_have_the_shape_of_errors(wire: CheckedW
 @spec("7:500", "7:502", "7:503", "9.3")
 @pytest.mark.parametrize("row", CODES.split(","))
 async def test_every_status_has_its_code(row: str) -> None:
-    """An error of each status has the code of the specification."""
+    """An error with each status has the code from the specification."""
     status, code = row.split()
     wire = CheckedWire(Sandbox(faults=Fault(status=int(status))))
     refusal = await wire.refusal("PATCH", f"/v1/contents/{wire.sandbox.content_ids[0]}", {"version": 1})
@@ -71,7 +71,7 @@ async def test_every_status_has_its_code(row: str) -> None:
 
 @spec("8.2", "5.4")
 async def test_answers_carry_their_headers(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """A success and an error tell the state of the hour, an identifier and the date, and set no cookie."""
+    """Successes and errors carry the state of the hour, an identifier and the date, and set no cookie."""
     answers = [await wire.send("GET", path) for path in ("/v1/me", "/v1/nothing")]
     names = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
     told = [[answer.headers[name] for name in names] for answer in answers]
@@ -93,7 +93,7 @@ async def test_public_paths_need_no_key_and_count_nowhere(wire: CheckedWire) -> 
 
 @pytest.mark.parametrize(("choices", "body"), [(Choices(), b"null"), (Choices(deletion=204), b"")])
 async def test_deletions_answer_null_or_nothing(choices: Choices, body: bytes) -> None:
-    """A deletion is a 200 with null, or a 204 without a body if that is chosen."""
+    """A deletion gives a 200 with null, or a 204 without a body if so chosen."""
     wire = CheckedWire(Sandbox(choices=choices))
     answer = await wire.send("DELETE", f"/v1/contents/{wire.sandbox.content_ids[0]}")
     assert (answer.status, answer.body) == (choices.deletion, body)

@@ -18,7 +18,7 @@ SHARED = ["sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in ("r
 
 
 class Stores:
-    """Stores of one state, as several processes open them.
+    """Stores on one state, as several processes open them.
 
     Args:
         url: Address of the state.
@@ -30,7 +30,7 @@ class Stores:
         self._opened: list[Store] = []
 
     def open(self, scope: str = "scope", key: str = "key") -> SharedStore:
-        """Return another store of the state."""
+        """Return another store on the state."""
         store = open_store(self.url, f"{key}-{self._mark}")
         assert isinstance(store, SharedStore)
         store.scope = f"{scope}-{self._mark}"
@@ -59,7 +59,7 @@ def postgres_server() -> Iterator[servers.Server]:
 
 @pytest.fixture
 def url_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
-    """Return a function that returns the address of a kind of state."""
+    """Return a function that returns the address for a kind of state."""
 
     def url(name: str) -> str:
         if name == "sqlite":
@@ -72,7 +72,7 @@ def url_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], st
 
 @pytest.fixture(params=SHARED)
 async def stores(request: pytest.FixtureRequest, url_of: Callable[[str], str]) -> AsyncIterator[Stores]:
-    """Return each kind of state that processes share."""
+    """Return stores on each kind of state that processes share."""
     stores = Stores(url_of(request.param))
     yield stores
     await stores.aclose()
@@ -80,7 +80,7 @@ async def stores(request: pytest.FixtureRequest, url_of: Callable[[str], str]) -
 
 @pytest.fixture(params=["memory", *SHARED])
 async def store(request: pytest.FixtureRequest, url_of: Callable[[str], str]) -> AsyncIterator[Store]:
-    """Return a store of each kind of state."""
+    """Return a store on each kind of state."""
     if request.param == "memory":
         yield open_store("memory:", "")
         return

@@ -1,4 +1,4 @@
-"""Servers that die in the middle of operations, and come back with their data."""
+"""Servers that die in the middle of operations and come back with their data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def back(store: SharedStore) -> None:
 async def test_a_killed_server_is_a_state_error_and_loses_nothing(
     server: servers.Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each call ends with its result or with `StateError`; what was written is there after a restart."""
+    """Each call ends with its result or with `StateError`; what was written is still there after a restart."""
     caplog.set_level(logging.DEBUG)
     stores = Stores(server.url)
     opened = [stores.open() for _ in range(4)]
@@ -102,7 +102,7 @@ async def test_a_connection_that_died_meanwhile_is_opened_again(server: servers.
 
 
 async def test_a_server_that_was_never_there_is_a_state_error(server: servers.Server) -> None:
-    """A program that starts before its server hears so, and can go on later."""
+    """A program that starts before its server gets an error, and can continue later."""
     server.kill()
     stores = Stores(server.url)
     store, began = stores.open(), time.monotonic()
@@ -115,7 +115,7 @@ async def test_a_server_that_was_never_there_is_a_state_error(server: servers.Se
 
 
 async def test_a_wrong_password_is_a_state_error(server: servers.Server) -> None:
-    """A password that the server refuses is not shown either."""
+    """A password that the server refuses is not shown."""
     stores = Stores(server.url.replace(server.password, "wrong-secret"))
     with pytest.raises(StateError) as caught:
         await stores.open().durations()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 async def warnings_of(url: str, caplog: pytest.LogCaptureFixture) -> str:
-    """Return what is logged when a state is opened, and opened again."""
+    """Return what is logged when a state is opened and opened again."""
     caplog.set_level(logging.WARNING, "cmsapi")
     stores = Stores(url)
     store = stores.open()
@@ -30,7 +30,7 @@ async def warnings_of(url: str, caplog: pytest.LogCaptureFixture) -> str:
 
 
 async def test_a_safe_server_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    """A server that keeps everything on a disk gives no reason."""
+    """A server that keeps everything on disk causes no warning."""
     with servers.redis_server() as server:
         assert await warnings_of(server.url, caplog) == ""
 
@@ -42,14 +42,14 @@ async def test_a_safe_server_is_not_warned_of(caplog: pytest.LogCaptureFixture) 
 async def test_a_server_that_may_lose_launches_is_warned_of(
     caplog: pytest.LogCaptureFixture, options: list[str], word: str
 ) -> None:
-    """A cache for a state, or one without a disk, is used, but not without a word."""
+    """A cache, or a server without a disk, is used as a state, but with a warning."""
     with servers.redis_server(*options) as server:
         assert word in await warnings_of(server.url, caplog)
         assert server.password not in caplog.text
 
 
 async def test_a_cluster_is_refused() -> None:
-    """One transaction cannot span the nodes of a cluster, which is said when it is opened."""
+    """A transaction cannot span the nodes of a cluster, so opening one is an error."""
     with servers.redis_server("--cluster-enabled", "yes") as server:
         stores = Stores(server.url)
         with pytest.raises(StateError, match="cluster"):
@@ -58,7 +58,7 @@ async def test_a_cluster_is_refused() -> None:
 
 
 async def test_a_full_server_and_a_replica_are_state_errors() -> None:
-    """A server that refuses to write has written nothing, and the state goes on when it writes again."""
+    """A server that refuses to write has written nothing, and the state works again once it accepts writes."""
     with servers.redis_server() as server, redis.Redis.from_url(server.url) as direct:
         stores = Stores(server.url)
         store, row = stores.open(), Row("analysis", "kw-1", "name")
@@ -76,7 +76,7 @@ async def test_a_full_server_and_a_replica_are_state_errors() -> None:
 
 
 async def test_scripts_that_a_server_forgot_are_sent_again(redis_server: servers.Server) -> None:
-    """A server that was flushed of its scripts needs no other connection."""
+    """A server whose scripts were flushed needs no new connection."""
     stores = Stores(redis_server.url)
     store, row = stores.open(), Row("analysis", "kw-1", "name")
     await store.insert(row, 60.0)
@@ -87,7 +87,7 @@ async def test_scripts_that_a_server_forgot_are_sent_again(redis_server: servers
 
 
 async def test_fields_of_a_newer_version_are_passed_over(redis_server: servers.Server) -> None:
-    """A launch that a neighbouring version has written is read without what only that version knows."""
+    """A launch written by a neighbouring version is read without the fields that only that version knows."""
     stores = Stores(redis_server.url)
     store, row = stores.open(), Row("analysis", "kw", "kw")
     await store.insert(row, 60.0)

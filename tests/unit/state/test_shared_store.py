@@ -33,7 +33,7 @@ async def take(
 
 
 async def test_of_two_inserts_one_succeeds(stores: Stores) -> None:
-    """Two processes that launch for one target at once write one launch, and both know which."""
+    """Two processes that launch for one target at the same time write one launch, and both know which."""
     one, other = stores.open(), stores.open()
     for number in range(ROUNDS):
         rows = [launch(f"kw-{number}"), launch(f"kw-{number}")]
@@ -47,7 +47,7 @@ async def test_of_two_inserts_one_succeeds(stores: Stores) -> None:
 
 
 async def test_of_two_updates_one_succeeds(stores: Stores) -> None:
-    """Two processes that settle one launch at once: one takes it, the other one is told."""
+    """Of two processes that settle one launch at the same time, one succeeds and the other is told."""
     one, other = stores.open(), stores.open()
     row = launch()
     await one.insert(row, 60.0)
@@ -75,7 +75,7 @@ async def test_a_store_finds_what_another_one_has_written(stores: Stores) -> Non
 
 
 async def test_organizations_do_not_see_each_other(stores: Stores) -> None:
-    """Launches, items, durations and open jobs of another scope are not there."""
+    """Launches, items, durations and open jobs of another scope are invisible."""
     mine, theirs = stores.open("mine"), stores.open("theirs")
     row = launch()
     await mine.insert(row, 60.0, ("batch", "item"))
@@ -96,7 +96,7 @@ async def test_organizations_do_not_see_each_other(stores: Stores) -> None:
 
 
 async def test_both_limits_are_of_one_key(stores: Stores) -> None:
-    """Another key has limits of its own, and another organization with the same key has not."""
+    """Another key has limits of its own; another organization with the same key does not."""
     mine, theirs, other = stores.open(key="mine"), stores.open(key="theirs"), stores.open("other", key="mine")
     assert await take(mine, "a", per_hour=1) == 0
     assert await take(other, "b", per_hour=1) > 0
@@ -104,7 +104,7 @@ async def test_both_limits_are_of_one_key(stores: Stores) -> None:
 
 
 async def test_permits_of_an_hour_are_of_all_processes(stores: Stores) -> None:
-    """Where one store has taken the last request of the hour, the other one hears when one comes back."""
+    """If one store has taken the last request of the hour, the other learns when the next becomes free."""
     one, other = stores.open(), stores.open()
     for number in range(3):
         assert await take((one, other)[number % 2], f"r{number}", per_hour=3) == 0
@@ -117,7 +117,7 @@ async def test_permits_of_an_hour_are_of_all_processes(stores: Stores) -> None:
 
 
 async def test_asking_for_nothing_only_looks(stores: Stores) -> None:
-    """With an hour of 0 a store says how much is used, and takes nothing."""
+    """With an hour of 0 a store reports how much is used, and takes nothing."""
     store = stores.open()
     assert (await store.take("a", 20, 1000, 30.0)).wait == 0
     for _ in range(2):
@@ -126,7 +126,7 @@ async def test_asking_for_nothing_only_looks(stores: Stores) -> None:
 
 
 async def test_a_second_counts_from_the_answer(stores: Stores) -> None:
-    """A request that is under way fills the second, and for a second more after its answer."""
+    """A request counts in the second while it is under way, and for another second after its answer."""
     one, other = stores.open(), stores.open()
     assert await take(one, "a", per_second=1) == 0
     await asyncio.sleep(1.05)
@@ -139,7 +139,7 @@ async def test_a_second_counts_from_the_answer(stores: Stores) -> None:
 
 
 async def test_a_request_that_did_not_leave_is_given_back(stores: Stores) -> None:
-    """What certainly stayed here costs neither the second nor the hour."""
+    """A request that certainly was not sent counts neither in the second nor in the hour."""
     store = stores.open()
     assert await take(store, "a", per_second=1, per_hour=1) == 0
     assert await store.answered("a", departed=False, pause=0.0) == 0
@@ -147,7 +147,7 @@ async def test_a_request_that_did_not_leave_is_given_back(stores: Stores) -> Non
 
 
 async def test_a_pause_is_seen_by_all_and_the_longest_holds(stores: Stores) -> None:
-    """After a 429 no process sends until its end, and an answer with a shorter pause does not shorten it."""
+    """After a 429 no process sends until the pause ends, and an answer with a shorter pause does not shorten it."""
     one, other = stores.open(), stores.open()
     await take(one, "early")
     await one.answered("early", departed=True, pause=0.1)
@@ -163,7 +163,7 @@ async def test_a_pause_is_seen_by_all_and_the_longest_holds(stores: Stores) -> N
 
 
 async def test_permission_comes_with_the_open_jobs_of_all(stores: Stores) -> None:
-    """Launches that are sent or run are counted by kind; those that wait for a decision need no polls."""
+    """Launches being sent or running are counted by kind; those that await a decision need no polls."""
     one, other = stores.open(), stores.open()
     for number, status in enumerate([JobStatus.RUNNING, JobStatus.RUNNING, JobStatus.REVIEW, JobStatus.FAILED]):
         row = launch(f"kw-{number}")
@@ -202,7 +202,7 @@ async def test_no_second_has_more_than_its_limit(stores: Stores) -> None:
 
 @pytest.mark.slow
 async def test_no_hour_has_more_than_its_limit(stores: Stores) -> None:
-    """Many that ask at once get together what the hour has, to the last request."""
+    """Many simultaneous callers together get what the hour allows, to the last request."""
     opened = [stores.open() for _ in range(4)]
     waits = await asyncio.gather(
         *(take(store, f"{n}-{m}", per_second=1000, per_hour=50) for n, store in enumerate(opened) for m in range(25))
@@ -244,7 +244,7 @@ def test_a_store_serves_one_event_loop_after_another(stores: Stores) -> None:
 
 
 def write_schema(url: str, number: int) -> None:
-    """Write into a state which version has made it."""
+    """Record in a state which version created it."""
     if url.startswith("redis"):
         with redis.Redis.from_url(url) as server:
             server.set("cmsapi:schema", number)
@@ -256,7 +256,7 @@ def write_schema(url: str, number: int) -> None:
 
 
 async def test_a_state_of_a_newer_version_is_refused(stores: Stores) -> None:
-    """What a newer version wrote is not touched, however often it is tried."""
+    """What a newer version wrote is not touched, however often opening is tried."""
     await stores.open().durations()
     write_schema(stores.url, 99)
     store = stores.open()

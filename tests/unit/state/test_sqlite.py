@@ -64,7 +64,7 @@ async def store(tmp_path: Path, clock: Clock) -> AsyncIterator[SqlStore]:
 
 
 async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
-    """What was launched is for the user of the program alone, in the files beside it, too."""
+    """Only the program's user may read what was launched, even in the files beside it."""
     store = open_store(f"sqlite:///{tmp_path / 'state.db'}", "")
     await store.batches()
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}  # noqa: ASYNC240  three files
@@ -80,7 +80,7 @@ async def test_a_folder_that_is_not_there_is_a_state_error(tmp_path: Path) -> No
 
 
 async def test_a_file_that_is_no_database_is_a_state_error(tmp_path: Path) -> None:
-    """Another file is neither read nor overwritten."""
+    """Any other file is neither read nor overwritten."""
     path = tmp_path / "notes.txt"
     path.write_text("notes " * 1000)
     with pytest.raises(StateError):
@@ -101,7 +101,7 @@ async def test_a_request_without_an_answer_counts_until_its_deadline_and_an_hour
 async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(
     store: SqlStore, clock: Clock, back: float
 ) -> None:
-    """A clock that is set back does not close the hour for a day."""
+    """Setting a clock back does not block the hour for a day."""
     await store.take("a", 20, 1, 30.0)
     await store.answered("a", departed=True, pause=60.0)
     clock.now -= back
@@ -111,7 +111,7 @@ async def test_requests_of_a_clock_that_was_ahead_count_as_taken_now(
 
 
 async def test_a_small_step_back_ends_no_request(store: SqlStore, clock: Clock) -> None:
-    """A clock that is corrected by a moment leaves a request under way."""
+    """Correcting a clock slightly leaves a request under way."""
     await store.take("a", 1, 1000, 30.0)
     clock.now -= 0.001
     assert (await store.take("b", 1, 1000, 30.0)).wait > 0
@@ -147,7 +147,7 @@ async def test_a_cancelled_call_goes_on_in_its_thread(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes_share_a_file(tmp_path: Path) -> None:
-    """Together they get what the hour has and launch each target once, from the first moment of the file."""
+    """Together they get what the hour allows and launch each target once, from the moment the file is created."""
     path = str(tmp_path / "state.db")
     running = [
         subprocess.Popen(children.command(ASKING, path, name), stdout=subprocess.PIPE, text=True) for name in ("a", "b")
@@ -160,7 +160,7 @@ def test_two_processes_share_a_file(tmp_path: Path) -> None:
 
 
 async def test_two_connections_keep_their_file_from_other_programs(tmp_path: Path) -> None:
-    """What is written after another program came and went is seen by the next one: SQLite's locks were kept."""
+    """What is written after another program came and went is seen by the next: SQLite's locks were kept."""
     path = str(tmp_path / "state.db")
     first, second = open_store(f"sqlite:///{path}", "a"), open_store(f"sqlite:///{path}", "b")
     await first.batches()

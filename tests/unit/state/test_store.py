@@ -1,4 +1,4 @@
-"""Launches in a store: each rule holds for every kind of state."""
+"""Launches in a store: rules that every kind of state keeps."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def launch(target: str = "kw-1", **fields: Any) -> Row:
 
 
 def timeless(row: Row | None) -> Row | None:
-    """Return a row without the times of when it was read."""
+    """Return a row without the times that depend on when it was read."""
     return None if row is None else evolve(row, age=0.0, remaining=0.0)
 
 
 async def test_a_launch_is_read_as_it_was_written(store: Store) -> None:
-    """Each field comes back with its type, in any language, and with bytes that are no text."""
+    """Each field comes back with its type, in any language and with bytes that are not text."""
     row = Row(
         "generation",
         'Ünïcode 目標 \U0001f9ea\'s "target"; -- %s {x} \\ \n',
@@ -47,7 +47,7 @@ async def test_a_launch_is_read_as_it_was_written(store: Store) -> None:
 
 
 async def test_what_is_not_there_is_none(store: Store) -> None:
-    """Asking for what was never written is no error."""
+    """Asking for what was never written is not an error."""
     assert await store.get("nothing") is None
     assert await store.find("analysis", "nothing") is None
     assert await store.rows(list(JobStatus)) == []
@@ -61,7 +61,7 @@ async def test_what_is_not_there_is_none(store: Store) -> None:
 
 @pytest.mark.parametrize("status", sorted(OPEN))
 async def test_one_launch_of_a_target_is_open(store: Store, status: JobStatus) -> None:
-    """A second launch returns the open one, and is not written; its item neither."""
+    """A second launch returns the open one; neither it nor its item is written."""
     first, second = launch(status=status), launch()
     await store.insert(first, 60.0)
     there = await store.insert(second, 60.0, ("batch", "item"))
@@ -71,7 +71,7 @@ async def test_one_launch_of_a_target_is_open(store: Store, status: JobStatus) -
 
 
 async def test_other_targets_and_kinds_are_open_beside_it(store: Store) -> None:
-    """The rule holds for one kind and target together."""
+    """The rule applies to kind and target together."""
     await store.insert(launch("a"), 60.0)
     assert await store.insert(launch("b"), 60.0) is None
     assert await store.insert(evolve(launch("a"), kind="prompt"), 60.0) is None
@@ -90,7 +90,7 @@ async def test_a_launch_that_is_over_makes_room(store: Store, status: JobStatus)
 
 
 async def test_a_change_needs_the_status_and_attempt_that_were_read(store: Store) -> None:
-    """Of two changes of one row the later one is refused, and changes nothing."""
+    """Of two changes to one row the later is refused and changes nothing."""
     row = launch()
     await store.insert(row, 60.0)
     assert await store.update(row, attempt=2)
@@ -103,7 +103,7 @@ async def test_a_change_needs_the_status_and_attempt_that_were_read(store: Store
 
 
 async def test_a_field_can_be_emptied(store: Store) -> None:
-    """None is a value as any other."""
+    """None is a value like any other."""
     row = launch(error="old", token="t", result=b"r")
     await store.insert(row, 60.0)
     assert await store.update(row, error=None, result=None)
@@ -111,7 +111,7 @@ async def test_a_field_can_be_emptied(store: Store) -> None:
 
 
 async def test_a_launch_opens_again_only_beside_no_other(store: Store) -> None:
-    """An unknown launch that turns out to run does not push a newer one aside."""
+    """An unknown launch that turns out to be running does not displace a newer one."""
     first, second = launch(), launch()
     await store.insert(first, 60.0)
     await store.update(first, status=UNKNOWN)
@@ -126,7 +126,7 @@ async def test_a_launch_opens_again_only_beside_no_other(store: Store) -> None:
 
 
 async def test_the_end_of_an_old_launch_leaves_the_open_one(store: Store) -> None:
-    """What happens to a launch that is over does not touch the open one of its target."""
+    """Changes to a launch that is over do not touch the open one of its target."""
     first, second = launch(), launch()
     await store.insert(first, 60.0, ("batch", "item"))
     await store.update(first, status=UNKNOWN)
@@ -149,7 +149,7 @@ async def test_rows_come_by_status_and_age(store: Store) -> None:
 
 
 async def test_age_and_deadline_are_of_the_clock_of_the_store(store: Store) -> None:
-    """A row shows how old it was and how far its deadline was when it was read; the deadline alone can be moved."""
+    """A row shows its age and the time to its deadline when it was read; only the deadline can be moved."""
     row = launch()
     await store.insert(row, 10.0)
     before = await store.get(row.id)
@@ -167,7 +167,7 @@ async def test_age_and_deadline_are_of_the_clock_of_the_store(store: Store) -> N
 
 
 async def test_a_finished_launch_goes(store: Store) -> None:
-    """A launch that no batch needs is deleted with its end."""
+    """A launch that no batch needs is deleted when it ends."""
     row = launch()
     await store.insert(row, 60.0)
     await store.update(row, status=RUNNING)
@@ -194,7 +194,7 @@ async def test_a_finished_launch_of_a_batch_stays(store: Store) -> None:
 
 
 async def test_dropping_an_item_leaves_an_open_launch(store: Store) -> None:
-    """A job that runs is not forgotten with its item, but goes with its end."""
+    """A running job is not deleted with its item, but when it ends."""
     row = launch()
     await store.insert(row, 60.0, ("batch", "a"))
     await store.drop_items("batch", ["a"])
@@ -204,7 +204,7 @@ async def test_dropping_an_item_leaves_an_open_launch(store: Store) -> None:
 
 
 async def test_a_deleted_launch_takes_its_items_along(store: Store) -> None:
-    """No item is left that points to nothing, and the other ones stay."""
+    """No dangling item is left, and the others stay."""
     first, second, third = launch("a"), launch("b"), launch("c")
     await store.insert(first, 60.0, ("batch", "ä"))
     await store.insert(second, 60.0, ("batch", "b"))
@@ -220,7 +220,7 @@ async def test_a_deleted_launch_takes_its_items_along(store: Store) -> None:
 
 
 async def test_an_item_has_one_launch(store: Store) -> None:
-    """An item that has a launch gets no second one, whatever its status, until it is dropped."""
+    """An item with a launch gets no second one, whatever its status, until it is dropped."""
     first, second = launch("a"), launch("b")
     await store.insert(first, 60.0, ("batch", "item"))
     assert await store.update(first, status=FAILED)
@@ -234,7 +234,7 @@ async def test_an_item_has_one_launch(store: Store) -> None:
 
 
 async def test_batches_count_items_by_status(store: Store) -> None:
-    """Each item counts, also where two have one launch."""
+    """Each item counts, even if two share a launch."""
     for number, status in enumerate([SENDING, RUNNING, RUNNING, REVIEW, SUCCEEDED, FAILED, UNKNOWN]):
         row = launch(f"kw-{number}")
         await store.insert(row, 60.0, ("Größe: {1}", f"item {number}"))
@@ -247,7 +247,7 @@ async def test_batches_count_items_by_status(store: Store) -> None:
 
 
 async def test_many_items_are_dropped_at_once(store: Store) -> None:
-    """A batch may be larger than what a statement or a script takes as arguments by itself."""
+    """A batch may be larger than the number of arguments that one statement or script accepts."""
     row = launch()
     names = [f"item {number}" for number in range(40)]
     await store.insert(row, 60.0, ("batch", "kept"))
@@ -299,7 +299,7 @@ async def _contents(store: Store) -> Any:
 @given(steps=st.lists(STEP, min_size=5, max_size=25))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=20)
 async def test_any_history_ends_as_in_memory(stores: Stores, steps: list[tuple[Any, ...]]) -> None:
-    """Whatever is done to a shared state, each answer and what is there in the end are as in memory."""
+    """Whatever is done to a shared state, each answer and the final contents are as in memory."""
     mark = secrets.token_hex(4)  # names of launches are used once in a state
     here, there = open_store("memory:", ""), stores.open(mark)
     for step in steps:
@@ -312,6 +312,6 @@ async def test_any_history_ends_as_in_memory(stores: Stores, steps: list[tuple[A
     "url", ["", "redis", "mysql://host", "sqlite://file", "sqlite:///", "redis://h:port", "redis://[h"]
 )
 async def test_a_state_that_cannot_be_is_refused(url: str) -> None:
-    """A wrong address is refused before anything is opened."""
+    """An invalid address is refused before anything is opened."""
     with pytest.raises(ConfigError):
         open_store(url, "")

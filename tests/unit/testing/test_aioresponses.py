@@ -14,7 +14,7 @@ from cmsapi import Client
 
 
 async def test_aioresponses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client is answered by aioresponses; since aiohttp 3.14 it needs the parameter that it does not pass."""
+    """A client is answered by aioresponses; since aiohttp 3.14 it needs a parameter that it does not pass itself."""
     writer: Any = SimpleNamespace(output_size=0)
     response = partial(aiohttp.ClientResponse, stream_writer=writer)
     monkeypatch.setattr("aioresponses.core.ClientResponse", response)

@@ -13,12 +13,12 @@ from cmsapi.sandbox import Sandbox
 
 @pytest.fixture(params=["instance", "class"])
 def mock(request: pytest.FixtureRequest) -> Any:
-    """Return a mock client, made in each of both ways."""
+    """Return a mock client, created in each of the two ways."""
     return create_autospec(Client, instance=True) if request.param == "instance" else create_autospec(Client)("sk_1")
 
 
 async def test_methods_of_resources_are_asynchronous_mocks(mock: Any) -> None:
-    """They return what the test says, and record the call."""
+    """They return what the test specifies, and record the call."""
     mock.keywords.get.return_value = Keyword(id="kwd_1")
     assert (await mock.keywords.get("kwd_1")).id == "kwd_1"
     mock.keywords.get.assert_awaited_once_with("kwd_1")
@@ -26,13 +26,13 @@ async def test_methods_of_resources_are_asynchronous_mocks(mock: Any) -> None:
 
 
 async def test_a_list_is_iterated(mock: Any) -> None:
-    """What a list returns is given as for every asynchronous iterator."""
+    """A list's items are set as for any asynchronous iterator."""
     mock.keywords.list.return_value.__aiter__.return_value = [Keyword(id="kwd_1")]
     assert [keyword.id async for keyword in mock.keywords.list("pag_1")] == ["kwd_1"]
 
 
 def test_arguments_and_names_are_checked(mock: Any) -> None:
-    """A mistake that the client would not accept fails with the mock, too."""
+    """A call that the client would not accept fails with the mock, too."""
     with pytest.raises(TypeError):
         mock.keywords.analyze()
     with pytest.raises(TypeError):
@@ -42,7 +42,7 @@ def test_arguments_and_names_are_checked(mock: Any) -> None:
 
 
 def test_each_resource_of_a_client_is_mocked(sandbox: Sandbox, mock: Any) -> None:
-    """Whatever a client has, its mock has with the same class."""
+    """Each of a client's resources exists in its mock, with the same class."""
     client = Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
     names = [name for name in vars(client) if not name.startswith("_")]
     assert len(names) == 12

@@ -30,7 +30,7 @@ def client_of(transport: HandlerTransport, **settings: Any) -> Client:
 
 
 async def test_a_function_answers_and_requests_are_recorded() -> None:
-    """A document is sent with status 200, and a test sees what was sent."""
+    """A document is sent with status 200, and the test sees the request."""
     transport = HandlerTransport(lambda request: {"id": "cnt_1", "version": 2})
     async with client_of(transport) as client:
         assert (await client.contents.update("cnt_1", version=1, title="New")).version == 2
@@ -40,7 +40,7 @@ async def test_a_function_answers_and_requests_are_recorded() -> None:
 
 
 async def test_a_coroutine_function_answers() -> None:
-    """The handler may wait, and a job is polled until it says that the job has ended."""
+    """The handler may wait, and a job is polled until the handler says that it has ended."""
     statuses = iter(["queued", "pending", "failed"])
 
     async def handler(request: Request) -> Response:
@@ -57,7 +57,7 @@ async def test_a_coroutine_function_answers() -> None:
 
 
 async def test_a_response_has_its_status_and_headers() -> None:
-    """Headers count whatever their case."""
+    """Headers are found whatever their case."""
     refused = Response(429, {"Retry-After": "7"}, b'{"error": {"code": "rate_limited", "message": "slower"}}')
     async with client_of(HandlerTransport(lambda request: refused), retry=RetryPolicy(max_attempts=1)) as client:
         with pytest.raises(RateLimitedError) as caught:
@@ -85,7 +85,7 @@ async def test_errors_of_the_network_are_repeated_and_others_come_out() -> None:
 
 
 async def test_a_handler_without_an_answer_is_named() -> None:
-    """A forgotten ``return`` fails with the request that it was for."""
+    """A forgotten ``return`` fails with the request concerned."""
     nothing: Any = lambda request: None  # noqa: E731
     async with client_of(HandlerTransport(nothing)) as client:
         with pytest.raises(TypeError, match="GET"):

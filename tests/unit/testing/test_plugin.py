@@ -11,14 +11,14 @@ LOOPS = "[pytest]\nasyncio_default_fixture_loop_scope = function\nasyncio_mode =
 
 
 def ini(mode: str) -> str:
-    """Return a configuration of pytest-asyncio."""
+    """Return a pytest-asyncio configuration."""
     return LOOPS + mode
 
 
 @pytest.mark.parametrize("mode", ["strict", "auto"])
 @pytest.mark.parametrize("scope", ["function", "class", "module", "session"])
 def test_the_client_works_in_each_scope_of_loop(pytester: pytest.Pytester, scope: str, mode: str) -> None:
-    """Tests that share a loop have sandboxes and clients of their own, closed although jobs still run."""
+    """Tests that share a loop have their own sandboxes and clients, which are closed even while jobs are running."""
     pytester.makeini(ini(mode))
     pytester.makepyfile(
         f"""
@@ -73,7 +73,7 @@ def test_a_conftest_configures_the_sandbox(pytester: pytest.Pytester) -> None:
 
 
 def test_a_plain_function_may_use_both(pytester: pytest.Pytester) -> None:
-    """A test of synchronous code passes the client to what calls ``asyncio.run``, once or several times."""
+    """A test of synchronous code passes the client to code that calls ``asyncio.run``, once or several times."""
     pytester.makeini(ini("strict"))
     pytester.makepyfile(
         """
@@ -97,7 +97,7 @@ def test_a_plain_function_may_use_both(pytester: pytest.Pytester) -> None:
 
 
 def test_the_environment_does_not_reach_the_client(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of a real account on the machine neither lead there nor keep the launches of tests."""
+    """Settings for a real account on the machine neither lead tests there nor store their launches."""
     monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{pytester.path}/launches.db")
     monkeypatch.setenv("CMSAPI_BASE_URL", "https://api.example.com")
     monkeypatch.setenv("CMSAPI_API_KEY", "sk_real")
@@ -114,7 +114,7 @@ def test_the_environment_does_not_reach_the_client(pytester: pytest.Pytester, mo
 
 
 def test_the_loop_may_run_in_another_thread(pytester: pytest.Pytester) -> None:
-    """A loop that outlives the test in a thread, as that of a web framework's test client, closes the client."""
+    """A loop that outlives the test in a thread, like that of a web framework's test client, closes the client."""
     pytester.makeini(ini("strict"))
     pytester.makepyfile(
         """
@@ -141,7 +141,7 @@ def test_the_loop_may_run_in_another_thread(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 def test_without_other_plugins_nothing_is_loaded_or_warned_of(pytester: pytest.Pytester) -> None:
-    """A project that has cmsapi installed sees nothing of the plugin, and anyio's plugin is enough for the client."""
+    """A project that has cmsapi installed does not notice the plugin, and anyio's plugin suffices for the client."""
     pytester.makepyfile(
         test_a="""
         import sys

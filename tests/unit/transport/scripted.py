@@ -1,4 +1,4 @@
-"""A transport that answers with a script and records when each request came."""
+"""A transport that answers from a script and records when each request arrived."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def refusal(status: int, code: str, message: str = "no", **headers: str) -> Resp
 
 
 class Scripted:
-    """A transport that gives the next reply of its script; the last one is repeated, an exception is raised.
+    """A transport that gives the next reply in its script; the last one is repeated, an exception is raised.
 
-    None never answers.
+    For None it never answers.
     """
 
     def __init__(self, *script: Response | CMSError | None) -> None:

@@ -1,4 +1,4 @@
-"""What leaves on the wire, and what failures of connections become."""
+"""What is sent on the wire, and how connection failures are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONCE = RetryPolicy(max_attempts=1)
 
 
 def client_of(server: RawServer, **settings: Any) -> Client:
-    """Return a client of a raw server that repeats nothing."""
+    """Return a client of a raw server that never retries."""
     settings.setdefault("retry", ONCE)
     return Client(KEY, base_url=server.url, limits=RateLimits.unlimited(), **settings)
 
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 def everything_said(error: BaseException | None) -> str:
-    """Return all texts of an error and of those behind it."""
+    """Return all texts of an error and of its causes."""
     texts = ""
     while error is not None:
         texts += f"{error!s} {error!r} {error.args!r} {vars(error)!r}"
@@ -73,7 +73,7 @@ async def test_a_body_is_json(raw_server: RawServer) -> None:
 
 
 async def test_the_key_is_in_one_header_only(raw_server: RawServer) -> None:
-    """The key leaves once, in Authorization."""
+    """The key is sent once, in Authorization."""
     raw_server.script = [http(b'{"id": "f"}')]
     async with client_of(raw_server) as client:
         await client.folders.create("w", "Name")
@@ -84,7 +84,7 @@ async def test_the_key_is_in_one_header_only(raw_server: RawServer) -> None:
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT"])
 async def test_an_attempt_is_sent_once(raw_server: RawServer, method: str, pooled: bool) -> None:
-    """A server that hangs up after it has read sees the request of one attempt once, on pooled connections, too."""
+    """A server that hangs up after reading sees each attempt's request once, even on pooled connections."""
     raw_server.script = [http(), HANG_UP] if pooled else [HANG_UP]
     async with client_of(raw_server) as client:
         if pooled:
@@ -119,14 +119,14 @@ async def test_a_connection_that_died_during_a_computation_is_not_used() -> None
 
 
 async def test_a_long_header_line_is_read(raw_server: RawServer) -> None:
-    """A header of 9,000 bytes, longer than aiohttp takes by default, is no failure."""
+    """A header of 9,000 bytes, longer than aiohttp accepts by default, is no failure."""
     raw_server.script = [http(b"{}", "200 OK", "X-Long: " + "a" * 9000)]
     async with client_of(raw_server) as client:
         assert len((await client.request("GET", "/v1/me")).headers["x-long"]) == 9000
 
 
 async def test_a_longer_header_line_is_named(raw_server: RawServer) -> None:
-    """A header beyond the bound says what was refused, and leaves no launch in the dark about why."""
+    """The error for a header beyond the bound names the bound, also for a launch."""
     raw_server.script = [http(b"{}", "200 OK", "X-Long: " + "a" * 70_000)]
     async with client_of(raw_server) as client:
         with pytest.raises(OutcomeUnknownError, match="65536 bytes"):
@@ -147,7 +147,7 @@ async def test_what_is_no_whole_answer_leaves_the_outcome_unknown(raw_server: Ra
 
 
 async def test_a_refused_connection_sends_nothing() -> None:
-    """Where nothing listens, nothing was sent, and no text of the error has the key."""
+    """If nothing listens, nothing was sent, and no text of the error contains the key."""
     address = f"http://127.0.0.1:{free_port()}"
     async with Client(KEY, base_url=address, retry=ONCE) as client:
         with pytest.raises(NotSentError) as caught:
@@ -182,7 +182,7 @@ async def test_a_redirect_is_not_followed(raw_server: RawServer) -> None:
     ],
 )
 async def test_no_error_shows_the_key(raw_server: RawServer, reply: bytes) -> None:
-    """Neither an error answer nor an unreadable one has the key in its texts or attributes."""
+    """The errors for error answers and unreadable ones contain the key in neither texts nor attributes."""
     raw_server.script = [reply]
     async with client_of(raw_server) as client:
         with pytest.raises((APIError, DecodeError, OutcomeUnknownError)) as caught:
@@ -200,7 +200,7 @@ async def test_a_session_stays_the_callers(raw_server: RawServer) -> None:
 
 
 async def test_the_last_client_closes_the_connections(raw_server: RawServer) -> None:
-    """Clients of one key share connections, which stand until the last of them closes."""
+    """Clients of one key share connections, which stay open until the last of them closes."""
     first, second = client_of(raw_server), client_of(raw_server)
     await first.request("GET", "/v1/me")
     await second.request("GET", "/v1/me")

@@ -1,4 +1,4 @@
-"""Deadlines and errors of requests, in virtual time."""
+"""Deadlines and errors for requests, in virtual time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OK = Response(200, {}, b'{"id": "x"}')
 
 
 async def test_a_deadline_says_whether_the_request_left() -> None:
-    """With an attempt under way, the deadline's error says that it was sent."""
+    """If an attempt is under way, the deadline's error says that it was sent."""
     service = Scripted(None)
     async with service.client(timeouts=Timeouts(deadline=5)) as client:
         with pytest.raises(DeadlineError) as caught:
@@ -32,7 +32,7 @@ async def test_a_deadline_says_whether_the_request_left() -> None:
 
 
 async def test_a_deadline_before_sending_says_so() -> None:
-    """A request that the hour holds back until its deadline was not sent."""
+    """A request that the hourly limit holds back until its deadline was not sent."""
     service = Scripted(Response(200, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "600"}, b'{"id": "x"}'))
     async with service.client(timeouts=Timeouts(deadline=5), limits=None) as client:
         await client.request("GET", "/v1/me")
@@ -44,7 +44,7 @@ async def test_a_deadline_before_sending_says_so() -> None:
 
 @pytest.mark.parametrize(("status", "kind"), [(418, APIError), (404, NotFoundError), (507, ServerError)])
 async def test_an_unknown_code_is_kept(status: int, kind: type[APIError]) -> None:
-    """A code that the specification does not list is passed on, with the class of the status."""
+    """An unlisted code is kept in an error of the status's class."""
     async with Scripted(refusal(status, "brand_new")).client() as client:
         with pytest.raises(kind) as caught:
             await client.me()
@@ -52,7 +52,7 @@ async def test_an_unknown_code_is_kept(status: int, kind: type[APIError]) -> Non
 
 
 async def test_the_class_goes_by_the_code() -> None:
-    """A listed code decides, whatever the status."""
+    """A listed code decides the class, whatever the status."""
     async with Scripted(refusal(400, "validation_error", "'title' is too long")).client() as client:
         with pytest.raises(ValidationError) as caught:
             await client.me()
@@ -60,7 +60,7 @@ async def test_the_class_goes_by_the_code() -> None:
 
 
 async def test_errors_and_models_know_their_answer() -> None:
-    """Headers, status and request id are on the error and on the model."""
+    """Errors and models provide headers, status and request id."""
     async with Scripted(refusal(404, "not_found", x_request_id="r1")).client() as client:
         with pytest.raises(NotFoundError, match="visible to this key") as caught:
             await client.contents.get("c")
@@ -73,7 +73,7 @@ async def test_errors_and_models_know_their_answer() -> None:
 
 
 async def test_a_deadline_knows_of_earlier_attempts() -> None:
-    """A deadline that ends while a repeat waits says that the service may have acted."""
+    """If the deadline passes while a retry is waiting, the error says that the service may have acted."""
     limits = RateLimits(per_hour=2)
     async with Scripted(OK, OutcomeUnknownError("lost")).client(
         limits=limits, timeouts=Timeouts(deadline=60)

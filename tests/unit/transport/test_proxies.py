@@ -1,4 +1,4 @@
-"""Which proxy of the environment is used, by the client and by the command, and which one is named when none is."""
+"""Which of the environment's proxies client and command use, and which one is named if none is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = [f"{name}_PROXY" for name in ("HTTP", "HTTPS", "ALL", "NO")]
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Start without proxies, and with passwords for any host, which some tools write into this file."""
+    """Start without proxies, but with a file of passwords for any host, as some tools write it."""
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -30,7 +30,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["HTTPS_PROXY=http://{}", "https_proxy={}", "ALL_PROXY=http://{}", "all_proxy={}"])
 async def test_the_proxy_of_the_environment(raw_server: RawServer, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    """Where only a proxy reaches the service, its name for all schemes and its address without one work as in curl."""
+    """If only a proxy reaches the service, ``ALL_PROXY`` and addresses without a scheme work as in curl."""
     name, _, value = form.format(raw_server.url.removeprefix("http://")).partition("=")
     monkeypatch.setenv(name, value)
     raw_server.script = [http(b"", "403 Forbidden")]
@@ -41,7 +41,7 @@ async def test_the_proxy_of_the_environment(raw_server: RawServer, monkeypatch: 
 
 
 async def test_this_machine_needs_no_proxy(raw_server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service on a loopback address is asked directly, with the key and not with a password of a file."""
+    """A service on a loopback address is asked directly, with the key and not with a password from a file."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     raw_server.script = [ME]
     async with Client("sk_x", base_url=raw_server.url, trust_env=True, retry=ONCE) as client:
@@ -50,14 +50,14 @@ async def test_this_machine_needs_no_proxy(raw_server: RawServer, monkeypatch: p
 
 
 def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of another protocol for the scheme of the service is refused before anything is sent around it."""
+    """A proxy with another protocol for the service's scheme is refused before anything bypasses it."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1")
     with pytest.raises(ConfigError, match="SOCKS"):
         Client("sk_x", base_url="https://service.invalid", trust_env=True)
 
 
 async def test_a_proxy_with_a_wrong_port_is_no_unknown_outcome() -> None:
-    """A proxy whose address cannot be read sends nothing, which is said without its password."""
+    """With an invalid proxy address nothing is sent, and the error does not contain its password."""
     async with Client("sk_x", base_url="https://service.invalid", proxy="http://me:secret@proxy:abc") as client:
         with pytest.raises(ConfigError, match="nothing was sent") as refused:
             await client.keywords.analyze("kwd_1")
@@ -67,7 +67,7 @@ async def test_a_proxy_with_a_wrong_port_is_no_unknown_outcome() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "reached"), [("HTTP_PROXY", True), ("NO_PROXY", False)])
 async def test_the_command_uses_it_or_names_it(raw_server: RawServer, name: str, reached: bool) -> None:
-    """The command asks through the proxy; where it must not, a failure to connect names the proxy that is set."""
+    """The command uses the proxy; if it must not, a failure to connect names the configured proxy."""
     raw_server.script = [ME]
     own = {"HTTP_PROXY": raw_server.url, name: raw_server.url if reached else "service.invalid"}
     own |= {"CMSAPI_API_KEY": "sk_x", "CMSAPI_BASE_URL": "http://service.invalid", "CMSAPI_ALLOW_HTTP": "1"}

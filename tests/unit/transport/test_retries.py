@@ -1,4 +1,4 @@
-"""Which requests are repeated, and after which wait, in virtual time."""
+"""Which requests are retried, and after how long, in virtual time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NOT_FOUND = refusal(404, "not_found")
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(("status", "code", "kind"), TEMPORARY)
 async def test_temporary_errors_are_repeated(method: str, status: int, code: str, kind: type[APIError]) -> None:
-    """The four temporary errors are repeated for reads and writes, and raised when the attempts are used up."""
+    """Reads and writes are retried after the four temporary errors, which are raised once attempts are used up."""
     service = Scripted(refusal(status, code), OK)
     async with service.client() as client:
         assert (await client.request(method, "/v1/keywords/k")).status == 200
@@ -61,7 +61,7 @@ async def test_temporary_errors_are_repeated(method: str, status: int, code: str
 
 @spec("7.1")
 async def test_waits_grow_and_differ() -> None:
-    """Each wait is drawn between half of and all of twice the one before."""
+    """Each wait is random, between half of a bound and the bound, which doubles up to the cap."""
     drawn = set()
     for _ in range(5):
         service = Scripted(refusal(503, "service_unavailable"))
@@ -94,7 +94,7 @@ async def test_retry_after_is_the_least_wait() -> None:
 
 
 async def test_a_time_of_day_as_retry_after_is_an_hour() -> None:
-    """A gateway that writes a Unix time pauses for an hour, the longest that the limits can ask for."""
+    """If a gateway sends a Unix time, the pause is an hour, the longest that the limits can require."""
     service = Scripted(refusal(429, "rate_limited", retry_after="1795000000"), OK)
     async with service.client() as client:
         await client.me()
@@ -105,7 +105,7 @@ async def test_a_time_of_day_as_retry_after_is_an_hour() -> None:
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(("status", "code", "kind"), FINAL)
 async def test_other_errors_are_not_repeated(method: str, status: int, code: str, kind: type[APIError]) -> None:
-    """What the service refuses for good is raised at once."""
+    """Permanent refusals are raised at once."""
     service = Scripted(refusal(status, code))
     async with service.client() as client:
         with pytest.raises(kind) as caught:
@@ -122,7 +122,7 @@ async def test_other_errors_are_not_repeated(method: str, status: int, code: str
     ],
 )  # fmt: skip
 async def test_only_what_does_no_harm_is_repeated(method: str, failure: Response | CMSError, repeated: bool) -> None:
-    """After a lost answer or a gateway's error a read is repeated and a write is not; what was not sent always is."""
+    """After a lost answer or a gateway's error a read is repeated, a write is not; unsent requests always are."""
     service = Scripted(failure, OK)
     async with service.client() as client:
         if repeated:
@@ -134,7 +134,7 @@ async def test_only_what_does_no_harm_is_repeated(method: str, failure: Response
 
 
 async def test_a_deletion_is_repeated() -> None:
-    """A deletion has the same effect when it is done twice, so a lost answer is no obstacle; a creation's is."""
+    """A deletion has the same effect when done twice, so it is repeated after a lost answer; a creation is not."""
     service = Scripted(LOST, OK)
     async with service.client() as client:
         await client.contents.delete("c")
@@ -147,7 +147,7 @@ async def test_a_deletion_is_repeated() -> None:
 
 
 async def test_too_long_a_wait_is_refused() -> None:
-    """A Retry-After beyond the policy's is raised at once and says how long it is."""
+    """A Retry-After beyond the policy's maximum raises an error at once, which says how long it is."""
     service = Scripted(refusal(429, "rate_limited", retry_after="61"))
     async with service.client(retry=RetryPolicy(max_retry_after=60)) as client:
         with pytest.raises(RateLimitedError) as caught:
@@ -157,7 +157,7 @@ async def test_too_long_a_wait_is_refused() -> None:
 
 
 async def test_a_deletion_that_is_done_when_it_is_repeated_has_succeeded() -> None:
-    """After a lost answer the 404 of the repeat means that the first attempt deleted."""
+    """After a lost answer, a 404 to the retry means that the first attempt succeeded."""
     async with Scripted(LOST, NOT_FOUND).client() as client:
         await client.folders.delete("fld_1")
     async with Scripted(NOT_FOUND).client() as client:
@@ -169,14 +169,14 @@ async def test_a_deletion_that_is_done_when_it_is_repeated_has_succeeded() -> No
 async def test_nothing_was_sent_is_not_said_after_an_attempt_that_may_have_arrived(
     first: Response | CMSError,
 ) -> None:
-    """A connection that fails at the repeat does not make the first attempt undone."""
+    """A connection that fails on the retry does not undo the first attempt."""
     async with Scripted(first, REFUSED).client() as client:
         with pytest.raises(OutcomeUnknownError):
             await client.folders.delete("fld_1")
 
 
 async def test_a_repeat_that_would_wait_too_long_raises_what_the_attempt_met() -> None:
-    """`max_wait` does not hide the error of the attempt before."""
+    """`max_wait` does not hide the previous attempt's error."""
     limits = RateLimits(per_hour=2, max_wait=5)
     async with Scripted(OK, LOST).client(limits=limits) as client:
         await client.me()
@@ -186,7 +186,7 @@ async def test_a_repeat_that_would_wait_too_long_raises_what_the_attempt_met() -
 
 @pytest.mark.parametrize("of", ["client", "copy", "request"])
 async def test_a_policy_is_of_a_client_a_copy_or_a_request(of: str) -> None:
-    """The nearest policy decides how often a request is sent."""
+    """The most specific policy decides how often a request is sent."""
     once, service = RetryPolicy(max_attempts=1), Scripted(refusal(503, "service_unavailable"))
     async with service.client(retry=once if of == "client" else RetryPolicy(max_attempts=2)) as client:
         copy = client.with_options(retry=once) if of == "copy" else client

@@ -1,4 +1,4 @@
-"""What cannot be sent is refused, and what can is written as the service reads it."""
+"""What cannot be sent is refused, and the rest is written as the service reads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.looptime
 
 @pytest.mark.parametrize("value", ["", " ", ".", "..", "a\nb", None, 3, Keyword(id="k")])
 async def test_a_wrong_identifier_is_not_sent(value: object) -> None:
-    """What would change the path, or is no identifier, is refused under the name of its parameter."""
+    """Anything that would change the path or is no identifier is refused by parameter name."""
     service = Scripted(Response(200))
     async with service.client() as client:
         with pytest.raises(ArgumentError) as caught:
@@ -24,7 +24,7 @@ async def test_a_wrong_identifier_is_not_sent(value: object) -> None:
 
 @pytest.mark.parametrize(("value", "sent"), [("a/b", "a%2Fb"), ("a?b#c", "a%3Fb%23c"), ("\u00e9", "%C3%A9")])
 async def test_identifiers_are_percent_encoded(value: str, sent: str) -> None:
-    """An identifier stays one segment of the path."""
+    """An identifier remains one path segment."""
     service = Scripted(Response(200, {}, b'{"id": "k"}'))
     async with service.client() as client:
         await client.keywords.get(value)
@@ -43,7 +43,7 @@ async def test_a_free_path_is_checked(path: str) -> None:
 
 
 async def test_a_route_can_be_replaced() -> None:
-    """After an override the operation goes to the other route, and errors no longer call it assumed."""
+    """After an override the operation uses the new route, and errors no longer call it assumed."""
     service = Scripted(Response(200, {}, b'{"id": "c"}'))
     async with service.client(operations=OPERATIONS.override(get_content="GET /v1/articles/{contentId}")) as client:
         await client.contents.get("c")
@@ -62,6 +62,6 @@ async def test_a_route_can_be_replaced() -> None:
     ],
 )
 def test_a_route_that_does_not_fit_is_refused(routes: dict[str, str]) -> None:
-    """Unknown names, methods and other numbers of parameters are refused when the table is made."""
+    """Unknown names, methods and wrong numbers of parameters are refused when the table is created."""
     with pytest.raises(ConfigError):
         OPERATIONS.override(**routes)

@@ -41,7 +41,7 @@ CONTENT = {"id": "c", "title": "T", "createdAt": "2026-01-02T03:04:05Z", "folder
     ],
 )
 def test_a_value_of_another_type_is_located(data: dict[str, Any], path: str) -> None:
-    """Nothing is coerced; the error has the JSON path of the value."""
+    """Nothing is coerced; the error contains the value's JSON path."""
     with pytest.raises(DecodeError) as caught:
         from_dict(Content, data)
     assert caught.value.path.startswith(path)
@@ -86,7 +86,7 @@ def test_any_object_is_a_model_or_a_decode_error(data: dict[str, Any]) -> None:
 
 
 def test_unknown_keys_are_kept() -> None:
-    """As many unknown keys as fields are absent go into ``extra``, and come back when the model is written."""
+    """As many unknown keys as absent fields go into ``extra``, and come back when the model is written."""
     data = {"id": "f", "a": 1, "b": 2, "c": 3, "d": 4}
     folder = from_dict(Folder, data)
     assert folder.extra == {"a": 1, "b": 2, "c": 3, "d": 4}
@@ -95,7 +95,7 @@ def test_unknown_keys_are_kept() -> None:
 
 
 def test_a_value_of_a_guessed_type_is_kept() -> None:
-    """A value of another type does no harm where the specification shows no fields, unless the SDK asks by it."""
+    """A value of another type does no harm where the specification shows no fields, unless the SDK relies on it."""
     keyword = from_dict(Keyword, {"id": "k", "searchVolume": 12.5, "keyword": "shoes", "new": 1})
     assert (keyword.search_volume, keyword.keyword) == (None, "shoes")
     assert keyword.extra == {"searchVolume": 12.5, "new": 1}
@@ -104,7 +104,7 @@ def test_a_value_of_a_guessed_type_is_kept() -> None:
 
 
 def test_models_work_with_a_converter_of_ones_own() -> None:
-    """After `register`, a program's converter reads and writes models by the same rules, and all else as before."""
+    """After `register`, a program's converter reads and writes models by the same rules, and others as before."""
     converter = Converter()
     register(converter)
     assert converter.structure("3", int) == 3

@@ -1,4 +1,4 @@
-"""Lists are read whole, page by page, whatever form they come in."""
+"""Lists are read completely, page by page, whatever their form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page(*ids: str, more: bool = False) -> Response:
 
 
 async def test_an_iteration_covers_all_pages() -> None:
-    """``async for`` asks for each page once and yields its items in order."""
+    """``async for`` requests each page once and yields its items in order."""
     service = Scripted(page("a", "b", more=True), page("c"))
     async with service.client() as client:
         assert [each.id async for each in client.keywords.list("p", limit=2)] == ["a", "b", "c"]
@@ -30,7 +30,7 @@ async def test_an_iteration_covers_all_pages() -> None:
 
 
 async def test_an_await_is_one_page() -> None:
-    """``await`` returns the first page, with what it says of the list."""
+    """``await`` returns the first page, with its information about the list."""
     service = Scripted(page("a", "b", more=True))
     async with service.client() as client:
         first = await client.keywords.list("p")
@@ -46,7 +46,7 @@ async def test_pages_come_one_by_one() -> None:
 
 @pytest.mark.parametrize("body", [b'[{"id": "a"}]', b'{"data": [{"id": "a"}]}'], ids=["bare", "data"])
 async def test_a_whole_list_is_one_page(body: bytes) -> None:
-    """A bare list and one without pagination are read as a single page."""
+    """A bare list, and one without pagination, are read as a single page."""
     service = Scripted(Response(200, {}, body))
     async with service.client() as client:
         assert [each.id async for each in client.keywords.list("p")] == ["a"]
@@ -54,7 +54,7 @@ async def test_a_whole_list_is_one_page(body: bytes) -> None:
 
 
 async def test_an_empty_page_ends_a_list() -> None:
-    """An empty page that claims more does not make an endless loop."""
+    """An empty page that claims more does not cause an endless loop."""
     service = Scripted(page("a", more=True), page(more=True))
     async with service.client() as client:
         assert [each.id async for each in client.keywords.list("p")] == ["a"]
@@ -62,7 +62,7 @@ async def test_an_empty_page_ends_a_list() -> None:
 
 
 async def test_a_cancelled_step_loses_nothing() -> None:
-    """After a cancelled ``anext`` the next one yields the item that was due."""
+    """After a cancelled ``anext`` the next call yields the item that was due."""
     service = Scripted(page("a", more=True), None, page("b"))
     async with service.client() as client:
         items = aiter(client.keywords.list("p"))

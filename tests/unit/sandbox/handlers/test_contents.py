@@ -51,7 +51,7 @@ async def test_a_draft_has_what_was_given(sandbox: Sandbox, wire: CheckedWire) -
 
 @spec("4.3.2")
 async def test_a_draft_without_a_page_gets_an_empty_one(wire: CheckedWire) -> None:
-    """A blank draft is on a new page without an address, and has no body, score or generation."""
+    """A blank draft gets a new page without an address, and has no body, score or generation."""
     content = await wire.post(f"{wire.workspace}/contents", {"title": "Brief"})
     assert (content["isStarted"], content["contentScore"], content["lastGeneration"]) == (False, None, None)
     assert await wire.get(f"/v1/pages/{content['page']['id']}") == {**content["page"], "url": None}
@@ -76,7 +76,7 @@ async def test_an_update_needs_the_current_version(sandbox: Sandbox, wire: Check
 
 @pytest.mark.parametrize("body", [None, {}, {"url": "https://www.northwind.example/shoes"}])
 async def test_publishing_marks_a_content(sandbox: Sandbox, wire: CheckedWire, body: Any) -> None:
-    """A published content says when, by whom, and at which address if it is given."""
+    """A published content shows when, by whom and, if given, at which address it was published."""
     content = await wire.post(f"/v1/contents/{sandbox.content_ids[1]}/publish", body)
     assert (content["type"], content["publishedBy"]["id"], content["version"]) == ("PUBLISHED", sandbox.user_ids[0], 2)
     assert content["publishedAt"] is not None
@@ -97,7 +97,7 @@ async def test_deletions_are_for_good(sandbox: Sandbox, wire: CheckedWire) -> No
 
 @spec("1.3", "1.4")
 async def test_lists_have_short_contents_newest_first(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """Pages of a list cut one order, and their items lack bodies and versions."""
+    """The pages of a list divide one order, and their items lack bodies and versions."""
     pages = [await wire.get(f"{wire.workspace}/contents?page={number}&limit=2") for number in (1, 2, 3, 4)]
     assert [each["id"] for page in pages for each in page["data"]] == [*sandbox.content_ids][::-1]
     assert [page["pagination"]["hasMore"] for page in pages] == [True, True, False, False]
@@ -106,7 +106,7 @@ async def test_lists_have_short_contents_newest_first(sandbox: Sandbox, wire: Ch
 
 
 async def test_lists_are_filtered(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """User, score and status select contents; several statuses have brackets."""
+    """User, score and status select contents; several statuses are written with brackets."""
     contents = (await wire.get(f"{wire.workspace}/contents"))["data"]
     user, (first, second, *_) = sandbox.user_ids[1], sandbox.content_status_ids
     filters: dict[str, Callable[[Any], bool]] = {

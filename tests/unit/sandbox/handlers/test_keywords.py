@@ -17,7 +17,7 @@ pytestmark = pytest.mark.looptime
 
 @pytest.mark.parametrize(("choice", "fields"), [("full", 2), ("status", 1), ("neither", 0)])
 async def test_keywords_in_lists_may_lack_their_status(choice: Any, fields: int) -> None:
-    """Items of a list show status and timestamp, the status, or neither."""
+    """Items in a list show status and timestamp, only the status, or neither."""
     sandbox = Sandbox(choices=Choices(keyword_items=choice))
     (item,) = (await Wire(sandbox).get(f"/v1/pages/{sandbox.page_ids[0]}/keywords"))["data"]
     assert len({"analysisStatus", "lastAnalyzedAt"} & item.keys()) == fields
@@ -25,7 +25,7 @@ async def test_keywords_in_lists_may_lack_their_status(choice: Any, fields: int)
 
 @pytest.mark.parametrize("words", [0, 400])
 async def test_reports_score_a_text(sandbox: Sandbox, wire: CheckedWire, words: int) -> None:
-    """A text is scored once there is an analysis; before, a keyword is a 409 and a prompt has no report."""
+    """A text is scored once there is an analysis; before that, a keyword gives a 409 and a prompt no report."""
     keyword, prompt = f"/v1/keywords/{sandbox.keyword_ids[0]}", f"/v1/prompts/{sandbox.prompt_ids[0]}"
     body = {"title": "x", "html": "word " * words}
     assert await wire.status("POST", f"{keyword}/report", body) == 409
@@ -41,7 +41,7 @@ async def test_reports_score_a_text(sandbox: Sandbox, wire: CheckedWire, words: 
 @spec("3:search-start", "3:search-success", "4.6:start_content_idea_search", "4.6:get_content_idea_search")
 @spec("4.6:list_content_ideas", "4.6:credit", "8.6")
 async def test_a_search_finds_ideas(wire: CheckedWire) -> None:
-    """A search is pending, costs a credit, and has as many ideas as it tells once it succeeds."""
+    """A search is pending, costs a credit, and has as many ideas as it announces once it succeeds."""
     wire.sandbox.set_outcome("shoes", "success", duration=60, ideas=120)
     before = wire.sandbox.credits["contentIdeasSearches"]
     answer = await wire.send("POST", f"{wire.workspace}/content-idea-searches", {"keyword": "shoes"})
@@ -60,7 +60,7 @@ async def test_a_search_finds_ideas(wire: CheckedWire) -> None:
 @spec("3:search-failure")
 @pytest.mark.parametrize(("choices", "status"), [(Choices(), 409), (Choices(ideas_before_success="empty"), 200)])
 async def test_a_failed_search_has_no_ideas(choices: Choices, status: int) -> None:
-    """A search that fails tells no number of ideas; to read them is a conflict, or an empty page if that is chosen."""
+    """A search that fails shows no number of ideas; reading them gives a conflict, or an empty page if so chosen."""
     wire = CheckedWire(Sandbox(choices=choices, credits={"contentIdeasSearches": 1}))
     wire.sandbox.set_outcome("shoes", "failed", duration=0)
     search = await wire.post(f"{wire.workspace}/content-idea-searches", {"keyword": "shoes"})

@@ -17,7 +17,7 @@ SOURCES = [("text", {"text": "We sell shoes."}), ("url", {"url": "https://a.exam
 
 @spec("1.5", "4.2:list_folders", "4.2:delete_folder", "2.3:nbAssociatedContents")
 async def test_a_deleted_folder_keeps_its_contents(wire: CheckedWire) -> None:
-    """Its contents lose their folder, its sub-folders become top-level, and theirs stay below them."""
+    """Its contents lose their folder, its sub-folders become top-level, and their own stay below them."""
     path = f"{wire.workspace}/folders"
     top = await wire.post(path, {"name": "Top", "parentFolderId": None})
     middle = await wire.post(path, {"name": "Middle", "parentFolderId": top["id"]})
@@ -38,7 +38,7 @@ async def test_a_deleted_folder_keeps_its_contents(wire: CheckedWire) -> None:
 @pytest.mark.parametrize(("kind", "source"), SOURCES)
 @pytest.mark.parametrize("outcome", ["success", "failed"])
 async def test_documents_are_processed(wire: CheckedWire, kind: str, source: Any, outcome: str) -> None:
-    """A document of one source is pending, and has a summary once it succeeds."""
+    """A document with one source is pending, and has a summary once it succeeds."""
     path = f"{wire.workspace}/knowledge-documents"
     for wrong in ({}, {"text": "x", "url": "https://a.example"}):
         assert await wire.status("POST", path, {"name": "About", **wrong}) == 422
@@ -51,7 +51,7 @@ async def test_documents_are_processed(wire: CheckedWire, kind: str, source: Any
 
 
 async def test_lists_of_a_workspace(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """Statuses come in order, everything else newest first, members with their roles."""
+    """Statuses come in order, everything else newest first, and members with their roles."""
     statuses = (await wire.get(f"{wire.workspace}/content-statuses"))["data"]
     assert [each["id"] for each in statuses] == [*sandbox.content_status_ids]
     lists = {"brand-voices": sandbox.brand_voice_ids, "knowledge-documents": sandbox.knowledge_document_ids}
@@ -64,7 +64,7 @@ async def test_lists_of_a_workspace(sandbox: Sandbox, wire: CheckedWire) -> None
 
 @spec("4.7:list_credit_usages", "4.7:q", "2.7:remainingCredits", "2.7:amount")
 async def test_usages_are_found_by_type_and_text(sandbox: Sandbox, wire: CheckedWire) -> None:
-    """Usages of one type come newest first; a text selects by keyword, without case."""
+    """Usages of one type come newest first; a text selects by keyword, ignoring case."""
     for keyword in ("Trail shoes", "Tents", "trail maps"):
         await wire.post(f"{wire.workspace}/content-idea-searches", {"keyword": keyword})
     await wire.post(f"/v1/keywords/{sandbox.keyword_ids[0]}/analyze")
