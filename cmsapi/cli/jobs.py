@@ -96,7 +96,7 @@ async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def forget(*names: str, options: Options = DEFAULTS) -> None:
-    """Forget batches and their results; without a name, forget all launches that ended more than 30 days ago.
+    """Forget batches and their results; without a name, forget ended and unknown launches of more than 30 days ago.
 
     Args:
         names: Names of batches.
