@@ -1,7 +1,7 @@
 """Asyncio SDK for the Content Marketing Service API, version 1."""
 
 # fmt: off
-# ruff: noqa: I001  (lists of names are packed, which the sorter of imports would undo)
+# ruff: noqa: I001  (lists of names are packed, which the import sorter would undo)
 from cmsapi._version import __version__
 from cmsapi.client import Client
 from cmsapi.config import LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts

@@ -1,4 +1,4 @@
-"""The version of the package, which the build reads."""
+"""The package version, which the build reads."""
 
 from __future__ import annotations
 

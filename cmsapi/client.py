@@ -44,13 +44,13 @@ _UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})  # specification 8
 class Client:
     """A client of the Content Marketing Service API.
 
-    ``async with Client(...) as client`` closes it at the end; otherwise call `aclose`. A client belongs to the event
-    loop of its first call. Clients of one loop with the same address and key share the limits and the connections.
+    Use ``async with Client(...) as client``, or call `aclose`. A client belongs to the event loop of its first call.
+    Clients in one loop with the same address, key and state share limits and, if they connect alike, connections.
 
     Args:
         api_key: The key, beginning with ``sk_``; default ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
-        state: Where launches, and the limits that processes share, are kept: ``memory:``, ``sqlite:///file``,
+        state: Where launches and the limits that processes share are kept: ``memory:``, ``sqlite:///file``,
             ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
         limits: Limits of the key.
         retry: When requests are repeated.
@@ -58,14 +58,14 @@ class Client:
         launch: How launches treat running jobs, lost answers and credits.
         timeouts: Time limits of calls.
         operations: Table of operations, for a service with other routes.
-        transport: Transport in place of aiohttp, for tests; you close it yourself.
+        transport: Transport to use instead of aiohttp, for tests; you close it yourself.
         session: An aiohttp session, which you close yourself.
         hooks: Functions that are called with each event.
         headers: Headers to add to each request.
         proxy: URL of a proxy.
         ssl: TLS context, for private authorities or client certificates.
         trust_env: Take the proxy from ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case.
-        allow_http: Allow an address that sends the key unencrypted; default ``CMSAPI_ALLOW_HTTP``.
+        allow_http: Allow an address to which the key is sent unencrypted; default ``CMSAPI_ALLOW_HTTP``.
 
     Raises:
         ConfigError: A setting is missing or invalid.
@@ -113,7 +113,7 @@ class Client:
         if trust_env and proxy is None:
             proxy = _proxy_of_environment(address)
         if transport is None:
-            import cmsapi.transport.http  # noqa: F401  slow to import, so outside of the event loop where possible
+            import cmsapi.transport.http  # noqa: F401  slow to import, so outside the event loop where possible
         digest = hashlib.sha256(f"{address} {key}".encode()).hexdigest()[:32]
         connect, address_of_state = Connect(session, proxy, ssl), check_state(state)
         self._connection = _Connection(digest, address_of_state, limits, timeouts, connect, transport)
@@ -149,7 +149,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the client and its copies: wait for launches that were sent, and refuse the others."""
+        """Close the client and its copies: wait for launches that were sent, and refuse those that were not."""
         if self._connection.open:
             await self._launcher.aclose()
         await self._connection.aclose()
@@ -160,7 +160,7 @@ class Client:
         return self._connection.account().limiter.status()
 
     async def me(self) -> User:
-        """Return the user of the key, with the organization and its credits, which also checks the key; one request.
+        """Return the key's user, with the organization and its credits; this also checks the key. Costs one request.
 
         Specification 2.1 and 5.8.
 
@@ -172,7 +172,7 @@ class Client:
     async def doctor(self) -> Diagnosis:
         """Examine key, permissions, credits, limits, clock and operations; problems are findings, not errors.
 
-        Costs three requests of the hourly limit, no credit; also reads ``/openapi.json``. Takes at most half a minute.
+        Costs three requests from the hourly limit, no credit; also reads ``/openapi.json``. Takes up to half a minute.
         """
         return await examine(self._pipeline)
 
@@ -188,7 +188,7 @@ class Client:
     ) -> Response:
         """Send any request to the service and return its answer, for calls without a cmsapi method.
 
-        Costs one request. After a lost answer only a GET is repeated; after an error answer, any request as usual.
+        Costs one request. After a lost answer, only a GET is repeated; after an error answer, the usual rule applies.
 
         Args:
             method: HTTP method.
@@ -232,16 +232,16 @@ class Client:
         hooks: Sequence[Hook] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a copy with other options that shares limits and connections; closing the client also closes the copy.
+        """Return a copy with other options that shares limits and connections; closing either closes both.
 
         Args:
             retry: When requests are repeated.
-            polling: When jobs are polled; intervals stay those of the key's first client.
+            polling: When jobs are polled; intervals and time limits stay those of the key's first client.
             launch: How launches treat running jobs, lost answers and credits.
             timeouts: Time limits of calls; ``connect`` stays the client's.
             max_wait: Seconds that a request may wait for the limits.
             operations: Table of operations.
-            hooks: Functions that are called with each event, in place of the client's.
+            hooks: Functions that are called with each event, instead of the client's.
             headers: Headers to add to those of the client.
         """
         changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
@@ -268,13 +268,13 @@ for _name, _resource in _RESOURCES.items():
 
 
 def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with others added, which replace headers of the same name in upper or lower case."""
+    """Return headers with ``added`` headers, which replace those of the same name, ignoring case."""
     replaced = {name.lower() for name in added}
     return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **added}
 
 
 def _proxy_of_environment(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, as ``curl`` reads it."""
+    """Return the proxy for an address from the environment, read much as ``curl`` does."""
     from urllib.request import getproxies, proxy_bypass  # slow to import
 
     parts, named = urlsplit(url), getproxies()
@@ -300,7 +300,7 @@ class _Connection:
     _closed: bool = False
 
     def account(self) -> Account:
-        """Return the account of the running event loop; the first call of a client joins it."""
+        """Return the account of the running event loop; a client's first call joins it."""
         loop = asyncio.get_running_loop()
         if self._account is not None and self.loop is loop:
             return self._account
@@ -315,7 +315,7 @@ class _Connection:
 
     @property
     def open(self) -> bool:
-        """True if the client has joined an account of this event loop."""
+        """True if the client has joined an account in this event loop."""
         return self._account is not None and self.loop is asyncio.get_running_loop()
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Settings of a client, checked when they are made, so that a mistake shows before anything is sent."""
+"""Settings of a client, checked when they are created, so that a mistake shows before anything is sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR = 3600.0
 SECOND = 1.0
 """Seconds of the burst window (specification 8)."""
 MARGIN = 5.0
-"""Seconds beyond the time limit of a request after which the request is certainly not under way."""
+"""Seconds after a request's time limit by which the request is certainly no longer under way."""
 
 
 def _seconds(value: Any) -> Any:
@@ -54,8 +54,8 @@ class RateLimits:
         per_second: Requests in any second.
         per_hour: Requests in any hour.
         reserve: Requests per hour that polls leave to all other requests; None for 1 % of ``per_hour``.
-        max_wait: Seconds that a request may wait for the limits; a longer wait is refused at once with
-            `RateLimitWaitError`. None waits as long as it takes.
+        max_wait: Seconds that a request may wait for the limits; a longer wait raises `RateLimitWaitError`, at once if
+            it can be foreseen. None waits as long as it takes.
     """
 
     per_second: int = field(default=20, validator=_count)
@@ -65,7 +65,7 @@ class RateLimits:
 
     @classmethod
     def unlimited(cls) -> RateLimits:
-        """Return limits that hold nothing back, for a service that has none."""
+        """Return limits that hold nothing back, for a service without limits."""
         return cls(per_second=10**9, per_hour=10**9, reserve=0)
 
 
@@ -74,7 +74,7 @@ class RetryPolicy:
     """How often, and after which waits, a request is repeated (specification 7).
 
     The wait before attempt n + 1 is random: 50 to 100 % of ``min(cap, base * 2 ** (n - 1))`` seconds. A ``Retry-After``
-    of the service is added to it.
+    from the service is added to it.
 
     Attributes:
         max_attempts: Maximum number of attempts per call; 1 for no retries.
@@ -99,7 +99,7 @@ class PollPolicy:
         job_timeout: Maximum seconds of any wait for a job.
         unclear_timeout: Seconds for which answers may be unclear before the wait ends with `UnclearJobError`.
         outage_timeout: Seconds for which polls may fail before the last error ends the wait.
-        words: Further words of the service and their meanings: ``running``, ``review``, ``succeeded`` or ``failed``.
+        words: Additional status words and their meanings: ``running``, ``review``, ``succeeded`` or ``failed``.
     """
 
     min_interval: float = field(default=5.0, converter=_seconds, validator=_positive)
@@ -119,13 +119,13 @@ class PollPolicy:
 
 @frozen
 class LaunchPolicy:
-    """How launches treat running jobs and lost answers.
+    """How launches treat running jobs, lost answers and credits.
 
     Attributes:
-        dedupe: ``"join"`` returns the job that already runs for a target; ``"off"`` launches another one.
+        dedupe: ``"join"`` returns the job that is already running for a target; ``"off"`` launches another.
         on_unknown: ``"raise"`` raises `LaunchUnknownError` if a lost answer leaves a launch unknown; ``"repeat"``
             launches once more, which may be charged twice.
-        max_credits: Credits that the launches of this client may cost in all; None for no bound.
+        max_credits: Credits that the launches of this client may cost in all; None for no limit.
     """
 
     dedupe: Literal["join", "off"] = "join"
@@ -144,9 +144,9 @@ class Timeouts:
     """Time limits of one call.
 
     Attributes:
-        request: Seconds from the sending of one attempt to its complete answer.
-        connect: Seconds for making a connection; they are part of ``request``.
-        deadline: Seconds for a call with all its waits and attempts; None for no limit.
+        request: Seconds from sending one attempt to its complete answer.
+        connect: Seconds for making a connection, included in ``request``.
+        deadline: Seconds for a call including all its waits and attempts; None for no limit.
     """
 
     request: float = field(default=30.0, converter=_seconds, validator=_positive)

@@ -25,7 +25,7 @@ from cmsapi.wire.operations import OperationTable
 
 @frozen
 class Finding:
-    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may make them fail, or names an unknown fact."""
+    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may make them fail, or reports an unknown."""
 
     level: Literal["ok", "warning", "problem"]
     subject: str  # service, key, credits, limits, clock, permissions or operations
@@ -34,7 +34,7 @@ class Finding:
 
 @frozen
 class Diagnosis:
-    """Results of all checks, and routes of the service to adopt: ``OPERATIONS.override(**diagnosis.candidates)``."""
+    """Results of all checks, and routes to adopt with ``OPERATIONS.override(**diagnosis.candidates)``."""
 
     findings: tuple[Finding, ...]
     candidates: Mapping[str, str]
@@ -46,7 +46,7 @@ class Diagnosis:
 
 
 async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
-    """Examine the service of a client, with at most ``seconds`` for each of four requests. See `Client.doctor`."""
+    """Run the checks of `Client.doctor`, allowing ``seconds`` for each of four requests."""
     limiter, findings, candidates = pipeline.account().limiter, list[Finding](), dict[str, str]()
     timeouts, retry = evolve(pipeline.timeouts, deadline=seconds), evolve(pipeline.retry, max_retry_after=seconds)
     pipeline = evolve(pipeline, max_wait=seconds, timeouts=timeouts, retry=retry)
@@ -85,7 +85,7 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
     else:
         yield Finding("warning" if allowed is None or status.others else "ok", "limits", text)
     date = service_time(answer, loop.time()) or now
-    if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # it was written before the answer was read
+    if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # Date was set before the answer was read
         where = f"{str(abs(now - date)).partition('.')[0]} {'ahead of' if now > date else 'behind'} the service"
         yield Finding("warning", "clock", f"this machine is {where}")
     else:
@@ -114,7 +114,7 @@ def _operations(document: Any, table: OperationTable, candidates: dict[str, str]
         raise LookupError("it describes nothing under /v1/")
     missing = [row for row in table.values() if re.sub(r"{\w+}", "{}", f"{row.method} {row.path}") not in there]
     for row in missing:
-        with suppress(ConfigError, ValueError):  # the service has none, several, or one with other parameters
+        with suppress(ConfigError, ValueError):  # there is no such route, several, or one with other parameters
             (route,) = named[row.name.replace("_", "")]
             table.override(**{row.name: route})
             candidates[row.name] = route

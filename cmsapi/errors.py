@@ -21,9 +21,9 @@
     ├── TransportError (OSError)         no answer
     │   ├── NotSentError                 nothing reached the service
     │   └── OutcomeUnknownError          the service may have acted
-    ├── DecodeError                      an answer that cannot be read
+    ├── DecodeError                      an answer cannot be read
     ├── RateLimitWaitError               the limits would delay a request longer than `RateLimits.max_wait`
-    ├── DeadlineError (TimeoutError)     `Timeouts.deadline` is over
+    ├── DeadlineError (TimeoutError)     `Timeouts.deadline` has passed
     ├── EditConflictError                an edit met a newer version too often
     ├── StateError                       the state cannot be opened, read or written
     └── JobError                         something about a job; carries its token
@@ -32,9 +32,9 @@
         ├── JobDetachedError             the job was detached while something waited for it
         ├── JobWaitTimeoutError (TimeoutError)   the wait is over, not the job
         ├── LaunchUnknownError           a launch may or may not have been accepted
-        └── OutOfCreditsError            a launch was refused for want of credits
+        └── OutOfCreditsError            a launch was refused for lack of credits
 
-Every error can be pickled and copied, so that process pools and task queues carry it.
+Every error can be pickled and copied, so that process pools and task queues can carry it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any])
 
 
 REQUEST_ID = "x-request-id"
-"""Header of answers with the identifier that support asks for; the specification names no such header."""
+"""Response header with the identifier that support asks for; the specification names no such header."""
 
 
 class CMSError(Exception):
@@ -87,13 +87,13 @@ class APIError(CMSError):
 
     Attributes:
         status: HTTP status code.
-        code: Machine-readable code, stable over versions; None if the body is not in the service's error format.
+        code: Machine-readable code, stable across versions; None if the body is not in the service's error format.
         message: The service's text for people. It may change; for ``validation_error`` only, it names the field.
         request_id: Identifier to give to support, if the service sent one.
         retry_after: Seconds to wait before another attempt, if the service asked for it.
         operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
         headers: Response headers with names in lower case.
-        body: At most the first 2,000 characters of the body.
+        body: At most the first 2,000 bytes of the body, as text.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class APIError(CMSError):
 
     @property
     def field(self) -> str | None:
-        """The failing field of a ``validation_error`` if its message quotes it (specification 7); else None."""
+        """The invalid field of a ``validation_error`` if its message quotes it (specification 7); else None."""
         quoted = re.search(r"""(?<!\w)(['"`])([\w.\[\]]+)\1""", self.message)
         return quoted[2] if self.code == "validation_error" and quoted else None
 
@@ -216,7 +216,7 @@ class DecodeError(CMSError, ValueError):
 
 
 class RateLimitWaitError(CMSError):
-    """Raised at once when a request would wait longer than ``RateLimits.max_wait``. Nothing was sent.
+    """Raised when a request must wait longer than ``RateLimits.max_wait``, at once if foreseeable. Nothing was sent.
 
     Attributes:
         retry_after: Seconds after which the request can probably be sent.
@@ -228,7 +228,7 @@ class RateLimitWaitError(CMSError):
 
 
 class DeadlineError(CMSError, TimeoutError):
-    """Raised when ``Timeouts.deadline`` ends before a call with its waits and retries.
+    """Raised when a call, with its waits and retries, is not finished within ``Timeouts.deadline``.
 
     Attributes:
         sent: True if an attempt was under way or its outcome is unknown, so that the service may have acted.
@@ -240,7 +240,7 @@ class DeadlineError(CMSError, TimeoutError):
 
 
 class EditConflictError(CMSError):
-    """Raised when `contents.edit` met a newer version at each attempt. Nothing of the edit was stored.
+    """Raised when `contents.edit` meets a newer version at every attempt. Nothing of the edit was stored.
 
     Attributes:
         attempts: Number of attempts.
@@ -272,7 +272,7 @@ class JobFailedError(JobError):
 
 
 class UnclearJobError(JobError):
-    """Raised when the service's answers about a job cannot be understood for some time. The job may go on.
+    """Raised when the service's answers about a job have been unclear for some time. The job may go on.
 
     Attributes:
         reason: What is unclear, such as an unlisted status.
@@ -292,10 +292,10 @@ class JobWaitTimeoutError(JobError, TimeoutError):
 
 
 class LaunchUnknownError(JobError):
-    """Raised when a launch may have been accepted, and a credit spent, although its answer was lost.
+    """Raised when a launch may have been accepted, and a credit spent, although no answer confirmed it.
 
     Attributes:
-        target: Identifier or keyword of what was launched.
+        target: Readable name of what was launched, as in `Job.name`.
         attempts: Number of attempts.
     """
 
@@ -306,4 +306,4 @@ class LaunchUnknownError(JobError):
 
 
 class OutOfCreditsError(JobError):
-    """Raised when a launch would exceed ``max_credits``, or the service refuses it for want of credits."""
+    """Raised when a launch would exceed ``max_credits``, or the service refuses it for lack of credits."""

@@ -1,7 +1,7 @@
-"""A server of the Model Context Protocol, for assistants: ``python -m cmsapi.mcp``, configured by the environment.
+"""A Model Context Protocol server for assistants: ``python -m cmsapi.mcp``, configured by environment variables.
 
-It spends at most ``--max-credits`` in all, which no tool can raise. Launches are items of one batch: a repeated call
-waits for its jobs or returns their results, at no charge; also after a restart if ``CMSAPI_STATE`` names a state.
+It spends at most ``--max-credits`` in all, a limit that no tool can raise. Launches are items of one batch: a repeated
+call waits for its jobs or returns their results, at no charge; also after a restart if ``CMSAPI_STATE`` names a state.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _shown(value: Any) -> Answer:
 
 
 def make_server(client: cmsapi.Client, max_credits: int = 10) -> MCPServer[Any]:
-    """Return a server for a client that may spend ``max_credits`` in all; with 0 it has only tools that read."""
+    """Return a server for a client that may spend ``max_credits`` in all; with 0 it offers only tools that read."""
     tools, about = Tools(client, max_credits), f"{Tools.__doc__}\nThis server may spend {max_credits} credits in all."
     server: MCPServer[Any] = MCPServer("cmsapi", instructions=about, version=cmsapi.__version__, log_level="WARNING")
     reading = (tools.account, tools.list_pages, tools.list_keywords, tools.list_contents, tools.show_content)
@@ -117,7 +117,7 @@ def _answering(tool: Any) -> Callable[..., Awaitable[Answer]]:
     async def call(**arguments: Any) -> Any:
         try:
             return await tool(**arguments)
-        except cmsapi.CMSError as error:  # a model sees nothing of other exceptions
+        except cmsapi.CMSError as error:  # a model does not see other exceptions
             raise ToolError(str(error)) from error
 
     return call
@@ -129,10 +129,10 @@ async def _serve(max_credits: int) -> None:
 
 
 def main() -> None:
-    """Serve a client made from the environment on standard input and output, until the input ends."""
+    """Serve a client configured by the environment on standard input and output, until the input ends."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the end
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the exit
     try:
         asyncio.run(_serve(parser.parse_args().max_credits))
     except cmsapi.ConfigError as error:

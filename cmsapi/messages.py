@@ -1,7 +1,7 @@
 """Requests and responses as plain values, and the protocol of the transports that exchange them.
 
 Transports translate between these and a library, a sandbox or a handler function. They add nothing, repeat nothing and
-follow no redirect.
+follow no redirects.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cmsapi.errors import REQUEST_ID
 
 @frozen
 class Request:
-    """A request as it leaves.
+    """A request as it is sent.
 
     Attributes:
         method: HTTP method in capitals.
         url: Absolute address with the query, percent-encoded.
-        headers: All headers that cmsapi sets, with the key; never shown.
-        body: JSON text, or None for a request without a body, which then carries no ``Content-Type`` either.
+        headers: All headers that cmsapi sets, including the key; never shown.
+        body: JSON text, or None for a request without a body and thus without ``Content-Type``.
         operation: Name of the operation in ``OPERATIONS``, or None for `Client.request`.
     """
 
@@ -36,7 +36,7 @@ class Request:
 
 @frozen(slots=False)
 class Response:
-    """An answer as it came, whatever its status.
+    """An answer as it was received, whatever its status.
 
     Attributes:
         status: HTTP status code.
@@ -67,8 +67,8 @@ class Transport(Protocol):
     """Exchange of one request for one response.
 
     ``send`` raises `NotSentError` when nothing of the request can have reached the service, and `OutcomeUnknownError`
-    when it may have. Any other exception is a programming error and is passed on. The caller sets time
-    limits, and cancels ``send`` when they end.
+    when it may have. Any other exception is passed on as a programming error. The caller sets time
+    limits, and cancels ``send`` when they expire.
     """
 
     async def send(self, request: Request) -> Response:

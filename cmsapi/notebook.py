@@ -15,7 +15,7 @@ from cmsapi.errors import ArgumentError, ConfigError
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame  # type: ignore[import-untyped]  # pandas has no types of its own
 else:
-    DataFrame = Any  # pandas takes long to import, and need not be installed
+    DataFrame = Any  # pandas is slow to import, and need not be installed
 
 Cell: TypeAlias = tuple[str, str | None, Any]  # column, its pandas type or None, value
 _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64[us, UTC]"}
@@ -24,10 +24,10 @@ _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64
 def to_pandas(items: Iterable[Any]) -> DataFrame:
     """Return models, or outcomes of a fan-out, as a pandas DataFrame with a row for each. Sends nothing.
 
-    Columns are the fields of the class, even if no row has a value. Fields of nested objects have a dot, like
+    The columns are the fields of the class, even if no row has a value. Names of nested fields contain a dot, like
     ``page.url``; keys that the class does not know become ``extra.nameOnTheWire``. A list stays an object in its cell.
-    Outcomes have ``item``, ``ok`` and ``error`` first, and then the columns of their values. Times are in UTC; whole
-    numbers and booleans may be missing. The DataFrame of an empty list has no columns.
+    For outcomes, ``item``, ``ok`` and ``error`` come first, then the columns of their values. Times are in UTC; whole
+    numbers and booleans are nullable. The DataFrame of an empty list has no columns.
 
     Args:
         items: Models, such as a `Page`, a list or `ContentIdeas`; or outcomes. A `Paginator` and a fan-out have an
@@ -78,7 +78,7 @@ def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
 
 @cache
 def _fields(cls: type) -> dict[str, Any]:
-    """Return the fields of a class with their types; a field that may be None has the other type."""
+    """Return the fields of a class with their types; for a field that may be None, the other type."""
     hints = get_type_hints(cls).items()
     kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
     names = [each.name for each in attrs.fields(cls) if each.name not in ("extra", "response") and each.name[0] != "_"]

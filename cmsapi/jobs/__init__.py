@@ -1,1 +1,1 @@
-"""Asynchronous work of the service: launched at most once, polled within the limits, awaited by any number of tasks."""
+"""Asynchronous work at the service: launched at most once, polled within the limits, awaited by any number of tasks."""

@@ -1,4 +1,4 @@
-"""The balance of searches: the only evidence of whether a search was accepted after the service answered with 500."""
+"""The credit balance for searches: the only evidence of whether a search was accepted after a 500 or 502 answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.transport.pipeline import Pipeline
 
 
 class Balance:
-    """Expected balance of searches if only the answered launches were accepted."""
+    """Search credits that should be left if only the confirmed launches were accepted."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -35,11 +35,11 @@ class Balance:
                     await self.read(pipeline)
 
     def changed(self, *, accepted: bool) -> None:
-        """Account for an accepted search, or for an unknown search, after which the balance must be read again."""
+        """Account for an accepted search, or for one of unknown outcome, after which the balance must be read again."""
         self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:
-        """Return True if the balance has not fallen below the expected balance. Costs one request."""
+        """Return True if the balance is known not to have fallen below the expected one. Costs at most one request."""
         left, expected = None, self._expected
         if expected is not None:
             left, expected = self._kind.balance(await pipeline.call("get_me", User)), self._expected

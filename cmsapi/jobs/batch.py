@@ -1,4 +1,4 @@
-"""Batches: named fan-outs that the state keeps. Another run launches only the items that have no launch yet."""
+"""Batches: named fan-outs that the state keeps. A later run launches only the items that have no launch yet."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ R = TypeVar("R")
 
 @frozen
 class BatchStatus:
-    """Numbers of a batch's items by status, over all its runs and processes."""
+    """Number of a batch's items by status, across all its runs and processes."""
 
     name: str
-    running: int  # being launched, or at work
+    running: int  # being launched, or running
     review: int  # with an article that waits for a decision
     succeeded: int
     failed: int
@@ -37,7 +37,7 @@ class BatchStatus:
 
     @property
     def total(self) -> int:
-        """Number of items that were ever launched."""
+        """Number of items that have a launch."""
         return self.running + self.review + self.succeeded + self.failed + self.unknown
 
 
@@ -49,7 +49,7 @@ def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
 
 
 class Batch:
-    """One piece of work with a name, such as ``keywords-2026-11``. Its items and their outcomes outlive the program."""
+    """A named piece of work, such as ``keywords-2026-11``. The state keeps its items and their outcomes."""
 
     def __init__(self, name: str, recovery: Recovery) -> None:
         self.name: str = check_text("name", name)
@@ -80,11 +80,11 @@ class Batch:
     ) -> FanOut[I, R]:
         """Launch a job for each item that has none, and return the outcomes of all items, those of earlier runs first.
 
-        Items that have ended cost no request, running items are waited for, and items whose launch is unknown fail with
+        Items that have ended usually cost no request, running ones are waited for, and unknown launches fail with
         `LaunchUnknownError` until `retry_unknown` is called. Failed items stay failed until `retry_failed` is called.
 
-        The arguments are those of `Jobs.map` and two more: ``key`` names an item, and equal names are refused when the
-        iteration begins; ``on_review`` decides on articles, also of earlier runs, unless a launch has its own.
+        The arguments are those of `Jobs.map`, plus two: ``key`` names an item, and duplicate names are refused when the
+        iteration begins; ``on_review`` decides on articles, even from earlier runs, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def progress(self) -> Progress:
-        """Progress of the latest run, with earlier outcomes; before a run, that of the batch when last read."""
+        """Progress of the latest run, including earlier outcomes; before a run, that of the batch when last read."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -104,7 +104,7 @@ class Batch:
         return Progress(known.total, *counts, credits=0, requests=0, seconds_left=None)
 
     async def status(self) -> BatchStatus:
-        """Return the status of the batch over all processes. Costs no request."""
+        """Return the status of the batch across all processes. Costs no request once the state is open."""
         await self._recovery.poller.open(self._recovery.pipeline)
         return status_of(self.name, (await self._recovery.poller.store.batches()).get(self.name, {}))
 
@@ -124,7 +124,7 @@ class Batch:
         return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
 
     async def retry_failed(self) -> int:
-        """Have the next run launch failed items again, and return their number. That run pays a credit for each."""
+        """Have the next run launch failed items again, and return their number. That run pays for them again."""
         return await self._drop(JobStatus.FAILED)
 
     async def retry_unknown(self) -> int:
@@ -155,7 +155,7 @@ class Batch:
 
 @define(eq=False)
 class _BatchRun(Run[I, R]):
-    """A fan-out whose items may have launches already."""
+    """A fan-out whose items may already have launches."""
 
     recovery: Recovery = field(kw_only=True)
     statuses: dict[str, JobStatus] = field(kw_only=True)
@@ -184,7 +184,7 @@ class _BatchRun(Run[I, R]):
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
-        """Bring an item that an earlier run has launched to its outcome."""
+        """Follow an item that an earlier run has launched to its outcome."""
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
@@ -213,11 +213,11 @@ class _BatchRun(Run[I, R]):
             self.follow(number, item, Job(tracked, self._poller))
         elif there is not None:
             self._take_over(number, item, there)
-        else:  # its process has found that the launch was not sent
+        else:  # its process found that the launch had not been sent
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Keep an outcome, and the status of its item."""
+        """Record an outcome and the status of its item."""
         if outcome.ok:
             undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
             status = JobStatus.REVIEW if undecided else JobStatus.SUCCEEDED

@@ -1,8 +1,8 @@
 """How long jobs of a kind take, learned from polls: a life table over a geometric scale of ages.
 
-A poll shows only that a job still ran at one age, or that it ended between two ages. For each step of the scale, the
+A poll shows only that a job was running at one age, or that it ended between two ages. For each step of the scale, the
 table keeps the weight of the jobs that reached the step and of those that ended in it. The table begins with a guess
-that counts as much as a few jobs, so that the first fan-out has a plan, and soon follows the observed durations.
+that weighs as much as a few jobs, so that the first fan-out has a plan, and soon follows the observed durations.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import math
 _FIRST_AGE = 2.0  # seconds of the first step of the scale of ages
 _RATIO = 1.1  # factor between two steps of the scale of ages
 _STEPS = 110  # steps of the scale of ages, which ends at 18 hours
-_GUESS = 60.0  # guessed median duration in seconds, before any job was seen
+_GUESS = 60.0  # guessed median duration in seconds, before any job has been seen
 _SPREAD = 1.4
-"""Standard deviation of the logarithm of the guess: durations of seconds and of half an hour are both likely."""
-_WEIGHT = 3.0  # number of jobs that the guess counts as
-_HARDIEST = 1e-3  # smallest part of the jobs at a step that outlives the step: no age is certain to be the last
+"""Standard deviation of the logarithm of the guessed duration: seconds and half an hour are both likely."""
+_WEIGHT = 3.0  # weight of the guess, as a number of jobs
+_HARDIEST = 1e-3  # smallest share of the jobs at a step that outlive the step: no age is certain to be the last
 
 AGES = tuple(_FIRST_AGE * _RATIO**step if step >= 0 else 0.0 for step in range(-1, _STEPS))
 LAST = len(AGES) - 1
@@ -37,12 +37,12 @@ class Durations:
         self._at_risk = [_WEIGHT] * LAST
         self._ended = [_WEIGHT * (over[step + 1] - over[step]) / (1 - over[step]) for step in range(LAST)]
         self.ends: int = 0  # number of ends that were seen
-        self.alive: list[float] = []  # for each step, the part of all jobs that still run when the step begins
-        self.area: list[float] = []  # for each step, the integral of the part that has ended, from age 0 to the step
+        self.alive: list[float] = []  # for each step, the share of all jobs still running when the step begins
+        self.area: list[float] = []  # for each step, the integral of the share that has ended, from age 0 to the step
         self.refresh()
 
     def refresh(self) -> None:
-        """Recompute ``alive`` and ``area`` from what was seen."""
+        """Recompute ``alive`` and ``area`` from what has been seen."""
         self.alive, self.area = [1.0], [0.0]
         for step in range(LAST):
             self.alive.append(self.alive[-1] * max(_HARDIEST, 1 - self._ended[step] / self._at_risk[step]))
@@ -50,7 +50,7 @@ class Durations:
             self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
 
     def load(self, learned: str) -> None:
-        """Take over the table that another process has learned, unless the table is of another version."""
+        """Take over the table that another process has learned, unless its scale has another number of steps."""
         at_risk, ended, ends = json.loads(learned)
         if len(at_risk) == len(ended) == LAST:
             self._at_risk, self._ended, self.ends = at_risk, ended, ends
@@ -63,12 +63,12 @@ class Durations:
         return json.dumps([*rounded, self.ends])
 
     def saw_running(self, since: float, age: float) -> None:
-        """Account for a job that still ran at ``age`` and was seen running before at ``since``."""
+        """Account for a job that was running at ``age``, and was last seen running at ``since`` before that."""
         for step in range(step_of(since), step_of(age)):
             self._at_risk[step] += 1
 
     def saw_end(self, since: float, age: float) -> None:
-        """Account for a job that ended between two ages: the steps between share its end by their likelihood."""
+        """Account for a job that ended between two ages: the steps in between share its end by likelihood."""
         first = step_of(since)
         steps = range(first, min(LAST, max(step_of(age) + 1, first + 1)))
         weights = [self.alive[step] - self.alive[step + 1] + 1e-9 for step in steps]

@@ -1,7 +1,7 @@
 """Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
-Errors of the service are outcomes; errors of the program (of the launching function, of a hook) are raised by the
-iteration at once. While an item's launching function runs, the launch inside it finds the item in `CURRENT_ITEM`.
+Errors of the service are outcomes; errors in the program (in the launching function, in ``on_review``) are raised by
+the iteration at once. While an item's launching function runs, the launch inside it finds the item in `CURRENT_ITEM`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ R = TypeVar("R")
 
 @define(eq=False)
 class Run(Generic[I, R]):
-    """The work of one fan-out. It goes on in tasks of its own until it is done or stopped."""
+    """The work of one fan-out. It runs in tasks of its own until it is done or stopped."""
 
     _poller: Poller
     _launch: Callable[[I], Any] | None  # None for items that are jobs
     _items: Iterable[I] | AsyncIterable[I]
-    _in_flight: int | None  # None for as many as the hour holds
+    _in_flight: int | None  # None for as many as the hour allows
     _budget: Budget
     _timeout: float
     _batch: str | None = None
@@ -76,7 +76,7 @@ class Run(Generic[I, R]):
         return self.failure is not None or (self._fed and not self.running)
 
     def begin(self) -> None:
-        """Begin to launch."""
+        """Begin launching."""
         if self.loop is None:
             self.loop = asyncio.get_running_loop()
             self.start(self._feed())
@@ -128,7 +128,7 @@ class Run(Generic[I, R]):
             self._fed, self.total = True, self.begun
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # raised by the items
+        except BaseException as error:  # raised while iterating over the items
             self._fail(error)
         finally:
             self._poller.waiting.pop(self, None)
@@ -165,7 +165,7 @@ class Run(Generic[I, R]):
 
     async def one(self, number: int, item: I) -> None:
         """Launch the job of an item."""
-        assert self._launch is not None  # noqa: S101  items are no jobs
+        assert self._launch is not None  # noqa: S101  the items are not jobs
         try:
             key = self._key(item) if self._batch else ""
             CURRENT_ITEM.set(Item(self._budget, self.asked, self._batch, key, self.on_review))
@@ -224,9 +224,9 @@ class Run(Generic[I, R]):
 
 
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
-    """Outcomes of many jobs: iterate with ``async for`` as they come, or ``await`` the list of all.
+    """Outcomes of many jobs: iterate over them with ``async for`` as they come, or ``await`` the list of all.
 
-    Launching begins with the iteration, and pauses when the iteration is cancelled, until it continues. When the
+    Launching begins with the iteration; if that is cancelled, launching pauses until the iteration is resumed. When the
     fan-out is used as a context manager, launching stops at the end of the block. Running jobs go on at the service.
     """
 
@@ -235,7 +235,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         self._ordered = ordered
         self._errors = errors
         self._given = 0
-        self._early: dict[int, Outcome[I, R]] = {}  # outcomes before their turn
+        self._early: dict[int, Outcome[I, R]] = {}  # outcomes that came before their turn
         self._list: list[Outcome[I, R]] = []  # shared by all who await it, also by a second ``await`` after a timeout
 
     def __del__(self) -> None:
@@ -250,7 +250,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     @property
     def launched(self) -> list[Job[R]]:
-        """Jobs that were launched or joined, the earliest first."""
+        """Jobs that were launched or joined, earliest first."""
         return list(self._run.launched)
 
     def follow(self) -> Follow:

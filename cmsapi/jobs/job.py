@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Job(Generic[T]):
-    """Asynchronous work of the service. ``await job`` returns its result."""
+    """Asynchronous work at the service. ``await job`` returns its result."""
 
     __slots__ = ("__weakref__", "_poller", "_tracked")
 
@@ -58,14 +58,14 @@ class Job(Generic[T]):
 
     @property
     def status(self) -> JobStatus:
-        """Status that the newest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
+        """Status that the latest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
         value = self._tracked.value
         decided = isinstance(value, GenerationReview) and value.decision is not None
         return JobStatus.SUCCEEDED if decided else JobStatus(self._tracked.phase.value)
 
     @property
     def token(self) -> str:
-        """Short text with which `jobs.attach` waits for the job in another process. It holds no secret."""
+        """Short text with which `jobs.attach` can wait for the job in another process. It contains no secret."""
         return str(self._tracked.token)
 
     def done(self) -> bool:
@@ -73,21 +73,21 @@ class Job(Generic[T]):
         return self._tracked.done
 
     def exception(self) -> Exception | None:
-        """Return the error of a job that failed; None if it succeeded or still runs."""
+        """Return the error of a job that failed; None if it succeeded or is still running."""
         return self._tracked.error
 
     def result(self) -> T:
-        """Return the result; raise `JobFailedError` if the job failed, `asyncio.InvalidStateError` while it runs."""
+        """Return the result; raise `JobFailedError` if the job failed, `asyncio.InvalidStateError` if it is running."""
         if not self.done():
             raise asyncio.InvalidStateError(f"{self._tracked} still runs: await the job")
         if self._tracked.error is not None:
             raise copy.copy(self._tracked.error)
-        return self._tracked.value  # type: ignore[no-any-return]  # T by the kind
+        return self._tracked.value  # type: ignore[no-any-return]  # the kind determines T
 
     def __await__(self) -> Generator[Any, None, T]:
         return self.wait().__await__()
 
-    async def wait(self, timeout: float | timedelta | None = None) -> T:  # noqa: ASYNC109  the end has its own error
+    async def wait(self, timeout: float | timedelta | None = None) -> T:  # noqa: ASYNC109  raises an error of its own
         """Wait for the end of the job and return its result.
 
         Costs polls, which all waits for the job share, and no credit.
@@ -110,11 +110,11 @@ class Job(Generic[T]):
         return self.result()
 
     def begin_wait(self, seconds: float) -> Wait:
-        """Return a wait for the end of the job, for waits for many jobs at once. The caller must close the wait."""
+        """Return a wait for the end of the job, for waiting for many jobs at once. The caller must close the wait."""
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
-        """Poll the job now, and return its status. Costs one request, and at the end also those of the result.
+        """Poll an unfinished job now and return its status. Costs one request, and at the end also those of the result.
 
         A search whose ideas are incomplete is read again.
         """
@@ -125,13 +125,13 @@ class Job(Generic[T]):
         return self.status
 
     async def review(self) -> GenerationReview:
-        """Wait until the article of a generation can be decided on, and return its review, as ``await job`` does."""
+        """Wait until the article of a generation can be decided on, and return its review, like ``await job``."""
         if self.kind is not JobKind.GENERATION:
             raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
         return await self.wait()  # type: ignore[return-value]  # the result of this kind
 
     def on(self, phase: Phase | str, listener: Callable[[JobObserved], object]) -> None:
-        """Call a function whenever a poll shows a phase, such as ``running``, ``succeeded`` or ``unclear``.
+        """Call ``listener`` whenever a poll shows ``phase``, such as ``running``, ``succeeded`` or ``unclear``.
 
         A listener causes no polls. An exception that it raises is logged.
         """
@@ -191,7 +191,7 @@ class JobEvents(AsyncIterator[JobObserved]):
         tracked.streams.add(self)
 
     def put(self, shown: JobObserved | BaseException | None) -> None:
-        """Add the event of a poll; None ends the stream, and an exception is raised by the stream."""
+        """Add the event of a poll; None ends the stream, and an exception is raised from it."""
         self._shown.append(shown)
         self._arrived.set()
 

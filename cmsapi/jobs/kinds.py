@@ -1,9 +1,10 @@
 """The kinds of jobs: how each is launched and polled, and how the polled document is read.
 
-Most jobs have no document of their own: a keyword carries the state of its newest analysis, a content that of its
-newest generation. So completion is a change and not a state. An analysis has ended when its word is terminal and a
-running word was seen since the launch, or when ``lastAnalyzedAt`` is not before the launch by the service's own clock.
-A document that still looks as before the launch means that the job runs, however long it takes.
+Most jobs have no document of their own: a keyword shows the state of its newest analysis, a content that of its newest
+generation. So completion is a change, not a state. An analysis has ended when its word is terminal and a running word
+was seen since the launch, or ``lastAnalyzedAt`` is not before the launch by the service's own clock. A document that
+still looks as before the launch means that the job is running, however long that takes; only a failure, or a terminal
+word without times to compare, is believed after `_BELIEVED` seconds.
 
 Nothing is inferred from counts, order or silence: a document that is not explicit is `Phase.UNCLEAR`, with the reason.
 """
@@ -36,8 +37,7 @@ from cmsapi.models import (
 )
 from cmsapi.wire.converter import structure, to_dict
 
-_BELIEVED = 60.0
-"""Age in seconds after which a terminal word is believed although nothing shows that it belongs to this launch."""
+_BELIEVED = 60.0  # seconds after which such a terminal word is believed, although it may be from an earlier launch
 
 
 class JobKind(StrEnum):
@@ -52,17 +52,17 @@ class JobKind(StrEnum):
 
 @frozen
 class LaunchContext:
-    """Known facts about a launch when a document is read."""
+    """What is known about a launch when a document is read."""
 
     at: datetime | None  # time by the service's clock; None if no answer has shown it
     age: float
-    moved: bool = False  # whether a poll has shown the job at work
+    moved: bool = False  # whether a poll has shown the job running
     own: str | None = None  # identifier that the service gave this job, if its kind has one
-    before: str | None = None  # identifier of the generation that the document showed before
+    before: str | None = None  # identifier of the generation that the document showed before the launch
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Return the service's time at a loop time, by the ``Date`` of an answer; None without a valid ``Date``."""
+    """Return the service's time at a loop time, from the ``Date`` of an answer; None without a valid ``Date``."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -81,10 +81,10 @@ class Kind:
     shape: type[Model]  # of that document
     answer: Any  # type of the answer to a launch: a model, or its union with None
     credit: CreditType | None = None  # type of credit that a launch costs
-    words: Mapping[str, str] = field(factory=dict)  # further words, from `PollPolicy.words`
+    words: Mapping[str, str] = field(factory=dict)  # additional words, from `PollPolicy.words`
 
     status_field: ClassVar[str] = "status"
-    # Whether a target has one such job at a time, and its document shows it: a launch joins it, and a lost one is seen.
+    # Whether a target has one such job at a time, shown by its document: launches join it, and lost ones can be found.
     exclusive: ClassVar[bool] = False
 
     def balance(self, user: User) -> int | None:
@@ -96,7 +96,7 @@ class Kind:
         return left
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        """Return the observation that a document gives of a launch."""
+        """Return what a document shows about a launch."""
         word = getattr(document, self.status_field)
         return observe(word and str(word), self.words, reviewed=self.name is JobKind.GENERATION)
 
@@ -164,7 +164,7 @@ class AnalysisKind(Kind):
 
 @frozen
 class GenerationKind(Kind):
-    """Generations of articles; a content shows only the newest one, which may be of another launch."""
+    """Generations of articles; a content shows only the newest one, which may be from another launch."""
 
     exclusive: ClassVar[bool] = True
 
@@ -183,7 +183,7 @@ class GenerationKind(Kind):
 
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
-    """Return the kinds by name; ``words`` are further words of the service."""
+    """Return the kinds by name; ``words`` are additional status words."""
     paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
     search, document, anything = ContentIdeaSearch, KnowledgeDocument, Model | None
     kinds = (

@@ -4,7 +4,7 @@ A launch costs credits, and the service does not recognize a launch that it rece
 the state, as a row, before it is sent. `cmsapi.jobs.launch_failures` decides what follows from its answer.
 
 A launch runs in a task of its own. Before it is sent, it is cancelled with the last caller that waits for it; after
-that it goes on, even if every caller is cancelled, and its row keeps the job.
+that it goes on, even if every caller is cancelled, and its row records the job.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Budget:
 
 @define(eq=False)
 class Item:
-    """An item of a fan-out, while its launching function runs."""
+    """An item of a fan-out, while its launching function is running."""
 
     budget: Budget
     asked: asyncio.Event  # set while outcomes are asked for; else nothing is launched
@@ -73,15 +73,15 @@ class Item:
 
 
 CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
-"""The item whose launching function runs, so that the function need not pass it on."""
+"""The item whose launching function is running, so that the function need not pass it on."""
 
 
 class _InTheWayError(Exception):
-    """Raised when the target or item has another launch, or another process took this one over; carries the row."""
+    """Raised when the target or item has another launch, or another process took over this launch; carries the row."""
 
 
 class _SuspendedError(Exception):
-    """Raised when a launch must begin again: the process stood still before sending, or the iteration was cancelled."""
+    """Raised when a launch must start over: the process stalled before sending, or the iteration was cancelled."""
 
 
 @frozen
@@ -102,7 +102,7 @@ class Launcher:
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
-        """Launch a job, or join the running job of the target, which is named in the path of the operation."""
+        """Launch a job, or join the running job of the target, whose identifier is in the operation's path."""
         item, known = CURRENT_ITEM.get(), self.recovery.kinds[kind]
         if item is not None:
             if item.used:
@@ -144,7 +144,7 @@ class Launcher:
                 launch.task.cancel()
 
     async def aclose(self) -> None:
-        """Wait for the launches that were sent, and refuse the others."""
+        """Wait for launches that were sent, and refuse those that were not."""
         poller = self.pipeline.account().poller
         mine = [each for key, each in (poller.pending.items() if poller else ()) if key[0] == self.pipeline.account]
         for launch in mine:
@@ -183,7 +183,7 @@ class Launch:
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
         self._number = 0
-        self._began = 0.0  # loop time at which the latest attempt left
+        self._began = 0.0  # loop time at which the latest attempt was sent
         self._first = True  # whether a refusal is final: all earlier attempts were unsent or got a 429
         self._doubtful = False  # whether an attempt may have been carried out
         self._found: Tracked | None = None  # the job, if its document has shown it after a failure
@@ -271,7 +271,7 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """Read the balance (search) or the newest generation, to recognize the new job after a failure."""
+        """Read the balance (for a search) or the newest generation, to recognize the new job after a failure."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
@@ -302,7 +302,7 @@ class Launch:
         return job
 
     async def _write_down(self) -> None:
-        """Insert or update the row, right before the request leaves."""
+        """Insert or update the row right before the request is sent; raise if it must not be sent now."""
         loop, store = asyncio.get_running_loop(), self._poller.store
         if not self.callers and not self._doubtful:
             raise asyncio.CancelledError  # the last caller has gone while nothing was under way
@@ -328,7 +328,7 @@ class Launch:
 
     @property
     def _withheld(self) -> bool:
-        """True while the iteration of the fan-out is cancelled, so that no outcome is asked for."""
+        """True while only a fan-out with a cancelled iteration waits for the launch, and no attempt is in doubt."""
         return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property
@@ -348,7 +348,7 @@ class Launch:
         return True
 
     async def _may_repeat(self) -> bool:
-        """Return True if nothing shows that the service accepted the launch although it reported a failure."""
+        """Return True if a check finds no sign that the service accepted the launch; False also if the check fails."""
         with contextlib.suppress(CMSError):
             if self._kind.name is JobKind.SEARCH:
                 return await self._poller.balance.stands(self._pipeline)

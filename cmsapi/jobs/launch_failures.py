@@ -36,7 +36,7 @@ def verdict_of(failure: CMSError, *, first: bool) -> Verdict:
     """Return what a failure means; a refusal of a later attempt says nothing about the earlier ones."""
     if isinstance(failure, NotSentError):
         return Verdict.REPEAT
-    if isinstance(failure, ConfigError):  # settings that cannot be used will not get better
+    if isinstance(failure, ConfigError):  # unusable settings stay unusable
         return Verdict.REFUSED
     if isinstance(failure, APIError):
         specified = failure.code is not None

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Launch many jobs, and wait for jobs of any program."""
+    """Launch many jobs, and wait for jobs from any program."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -37,8 +37,8 @@ class Jobs:
     def _poller(self) -> Poller:
         return poller_of(self._pipeline.account(), self._launcher.recovery.polling)
 
-    def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the word of the service
-        """Return a job that runs at the service, launched by any program. Costs nothing until the job is awaited.
+    def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the service's word
+        """Return a job at the service, whichever program launched it. Costs nothing until the job is awaited.
 
         The identifier is that of the keyword, prompt, search, content or knowledge document.
         """
@@ -71,7 +71,7 @@ class Jobs:
         Args:
             launch: Launches one job for an item and returns the job. An invalid argument or a bug ends the iteration.
             items: The items; an asynchronous iterable is read only as fast as jobs can be launched.
-            in_flight: Maximum of jobs that run at the same time; ``"auto"`` for as many as the hourly limit allows.
+            in_flight: Maximum number of jobs that run at once; ``"auto"`` for as many as the hourly limit allows.
             errors: ``"collect"`` returns failed items as `Failed`; ``"raise"`` raises the first error.
             max_credits: Credits that the launches may cost; further items fail with `OutOfCreditsError`, unsent.
             timeout: Seconds to wait for each job after its launch.
@@ -110,21 +110,21 @@ class Jobs:
         )
 
     def batch(self, name: str) -> Batch:
-        """Return a batch: a named fan-out, which continues where its earlier run stopped. Costs nothing.
+        """Return a batch: a named fan-out, which continues where its previous run stopped. Costs nothing.
 
         The name stands for one piece of work, such as ``keywords-2026-11``. A new name begins an empty batch.
         """
         return Batch(name, self._launcher.recovery)
 
     async def batches(self) -> list[BatchStatus]:
-        """Return the status of each batch in the state. Costs no request."""
+        """Return the status of each batch in the state. Costs no request once the state is open."""
         return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
 
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
         """Return the job of a token, which may come from another process. Costs nothing until the job is awaited.
 
         Raises:
-            ArgumentError: The text is no token, or the job is not of the given ``kind``.
+            ArgumentError: The text is not a token, or the job is not of the given ``kind``.
         """
         known = Token.parse(check_text("token", token))
         if kind is not None and known.kind != kind:
@@ -133,9 +133,9 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of the job of a token: from its launch in the state, else by one poll.
+        """Return the status of a token's job: from the state if it shows the end, else by one poll.
 
-        Call this as often as you like: polls are `PollPolicy.min_interval` apart, and there are none after the end.
+        Call this as often as you like: polls are at least `PollPolicy.min_interval` apart, with none after the end.
         """
         known = Token.parse(check_text("token", token))
         row = await (await self._store()).get(known.launch) if known.launch else None
@@ -151,7 +151,7 @@ class Jobs:
         return await job.refresh()
 
     async def reviews(self) -> list[GenerationReview]:
-        """Return the undecided articles in review that the state knows. Costs one request for each open generation."""
+        """Return the undecided articles in review that the state knows of. Costs one request per open generation."""
         rows = await (await self._store()).rows([JobStatus.RUNNING, JobStatus.REVIEW])
         jobs = [self._job(row) for row in rows if row.kind == JobKind.GENERATION]
         for job in jobs:
@@ -164,9 +164,9 @@ class Jobs:
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
-        """Return the jobs of the state that run or wait for a decision; launches of dead processes are settled first.
+        """Return jobs in the state that are running or await a decision; launches by dead processes are settled first.
 
-        Await the jobs, or pass them to `as_completed`. A launch whose outcome stays unknown is in `unknown` afterwards.
+        Await the jobs, or pass them to `as_completed`. A launch whose outcome stays unknown is then in `unknown`.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended and unknown launches that are older, with their items, and return the number of launches."""
+        """Delete ended and unknown launches older than that, with their items, and return the number of launches."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
@@ -204,4 +204,4 @@ class JobPlan:
     credits_left: int | None  # None if the service does not say
     requests: int  # approximate
     requests_left: int  # in this hour
-    seconds: float | None  # approximate; None until the end of such a job was seen
+    seconds: float | None  # approximate; None until such a job was seen to end

@@ -19,7 +19,7 @@ class Succeeded(Generic[I, R]):
     item: I
     job: Job[R] | None
     value: R
-    earlier: bool = False  # whether an earlier run of the batch brought it
+    earlier: bool = False  # whether it comes from an earlier run of the batch
     ok: Literal[True] = field(default=True, init=False, repr=False, eq=False)
     error: None = field(default=None, init=False, repr=False, eq=False)
 
@@ -35,7 +35,7 @@ class Failed(Generic[I, R]):
     item: I
     job: Job[R] | None  # None if no job was launched, or no job is known
     error: Exception
-    earlier: bool = False  # whether an earlier run of the batch brought it
+    earlier: bool = False  # whether it comes from an earlier run of the batch
     ok: Literal[False] = field(default=False, init=False, repr=False, eq=False)
     value: None = field(default=None, init=False, repr=False, eq=False)
 

@@ -49,11 +49,11 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.converter import dump
 from cmsapi.wire.paging import Page
 
-_UNCLEAR_POLLS = 3  # minimum of polls in a row with the same reason before a wait ends as unclear
+_UNCLEAR_POLLS = 3  # minimum number of polls in a row with the same reason before a wait ends as unclear
 _FIRST_PAUSE = 2.0  # seconds without polls after the first failed poll
-_LONGEST_PAUSE = 60.0  # seconds without polls during an outage, at most
-LOOK = 1.0  # seconds between two looks at a crowded hour, or at a launch of another process
-_LARGEST = 262_144  # most bytes of a compressed result that the state keeps; a larger result is read again
+_LONGEST_PAUSE = 60.0  # maximum seconds without polls during an outage
+LOOK = 1.0  # seconds between two looks at a crowded hour, or at a launch by another process
+_LARGEST = 262_144  # maximum bytes of a compressed result in the state; a larger result is read again
 
 
 class Poller:
@@ -62,28 +62,28 @@ class Poller:
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
         self.balance: Balance = Balance(kinds_of()[JobKind.SEARCH])
-        self.pending: dict[Any, Any] = {}  # launches without a job, by client, kind and target
+        self.pending: dict[Any, Any] = {}  # launches that have no job yet, by client, kind and target
         self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # kind, if it is known, and number of items held back
         self.admitted: float = 0.0  # requests set aside for launches of fan-outs that have no job yet
         self.job_timeout: float = policy.job_timeout
         self.limiter: Limiter = account.limiter
         self._policy = policy
-        # Assumed requests of a result, besides the poll that finds it, until a result was read.
+        # Requests that a result is assumed to take, besides the poll that finds it, until one has been read.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
         self.remembered: deque[Tracked] = deque(maxlen=RateLimits().per_hour)  # whose status was asked for
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
-        self._failing_since = math.inf  # when the first poll failed after the last that succeeded
+        self._failing_since = math.inf  # when the first poll since the last success failed
         self._quiet_until = -math.inf  # loop time before which no poll is sent; infinity while a lone poll is under way
-        self._changed = True  # whether something happened since the newest plan
+        self._changed = True  # whether something has happened since the latest plan
         self._crowded = False  # whether that plan could not keep the advised intervals
-        self._planned = -math.inf  # when the newest plan was made
+        self._planned = -math.inf  # when the latest plan was made
         self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
-    def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002  the word of the service
+    def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002  the service's word
         """Return the tracked job of an identifier, the same object for all callers while the job runs."""
         known = self._known.get((kind.name, id))
         if known is None or known.done:
@@ -106,11 +106,11 @@ class Poller:
     async def adopt(
         self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
     ) -> Tracked:
-        """Record that the service has accepted a launch, and return its job; ``began`` is its loop time."""
+        """Record that the service has accepted a launch, and return its job; ``began`` is the launch's loop time."""
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
-                # Another process took this process for dead, but could see less than is known here now.
+                # Another process took this process for dead, but knew less than is known here now.
                 row = await self.store.get(row.id) or row
                 await self.store.update(row, **known)
         except StateError as error:
@@ -121,26 +121,26 @@ class Poller:
         return job
 
     def watch(self, job: Tracked) -> None:
-        """Count one more wait for a job, and poll the job."""
+        """Register a wait for a job, and have the job polled."""
         job.watchers += 1
         if job not in self.schedule.jobs and not job.done:
             self.schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
             self.changed()
 
     def unwatch(self, job: Tracked) -> None:
-        """Count one wait less for a job, and stop polling it after the last one."""
+        """Remove a wait for a job, and stop polling the job after its last wait."""
         job.watchers -= 1
         if not job.watchers:
             self.schedule.forget(job)
             self._room.set()
 
     async def poll(self, job: Tracked) -> None:
-        """Poll a job once, now, or wait for the poll that is under way; raise the error of the poll."""
+        """Poll a job now, or wait for the poll that is under way; raise the poll's error."""
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until jobs of a kind have ended, also those held back; None until an end was seen."""
+        """Estimate the seconds until jobs of a kind have ended, with those held back; None until an end was seen."""
         now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
@@ -151,7 +151,7 @@ class Poller:
         return 2 + (max(results.values()) if kind is None else results[kind])
 
     async def room(self, kind: JobKind | None) -> float:
-        """Wait until the hour has the requests of another job, reserve them in `admitted`, and return their number."""
+        """Wait until the hour has requests for another job, reserve them in `admitted`, and return their number."""
         while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with anyio.move_on_after(LOOK):
@@ -205,18 +205,18 @@ class Poller:
 
     def _start(self, job: Tracked) -> asyncio.Task[BaseException | None]:
         task = asyncio.get_running_loop().create_task(self._poll(job))
-        if not task.done():  # an eager task may be over
+        if not task.done():  # an eager task may have ended
             self._polls[job] = task
         return task
 
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at, context=Context())  # polls are for all
+        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at, context=Context())  # polls serve all
 
     def _tick(self, at: float) -> None:
         try:
-            # A timer may fire early by the clock's resolution; it must not take its own time for the future.
+            # A timer may fire early by the clock's resolution; it must not mistake its own time for the future.
             self._poll_due(max(at, asyncio.get_running_loop().time()))
         except BaseException as error:  # waiters must not wait forever
             for job in list(self.schedule.jobs):
@@ -238,7 +238,7 @@ class Poller:
                 following = min(following, due)
             elif self.schedule.may_poll(job, now, hour.free):
                 self._start(job)
-                if self._failing_since < math.inf:  # after a failed poll the next one goes alone
+                if self._failing_since < math.inf:  # after a failed poll, the next one is sent alone
                     self._quiet_until = math.inf
             else:
                 following = min(following, now + LOOK)
@@ -267,7 +267,7 @@ class Poller:
         finally:
             job.polled = asyncio.get_running_loop().time()
             self._polls.pop(job, None)
-            if self._quiet_until == math.inf:  # this was the poll that went alone, and it ended otherwise
+            if self._quiet_until == math.inf:  # this was the lone poll, and it ended in another way
                 self._quiet_until = job.polled + _FIRST_PAUSE
             self.changed()
         return None
@@ -300,7 +300,7 @@ class Poller:
                 try:
                     await value.ask(job.on_review)
                 except CMSError:
-                    if value.decision is None:  # else only the content could not be read afterwards
+                    if value.decision is None:  # else only reading the content afterwards failed
                         raise
             job.settle(Phase.SUCCEEDED if value.decision else Phase.REVIEW, value, None)
             return
@@ -318,7 +318,7 @@ class Poller:
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
-        """Change the row of a job. A failing state is logged only, so that the waiters still get the result."""
+        """Change the row of a job. A failing state is only logged, so that the waiters still get the result."""
         try:
             row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:
@@ -335,7 +335,7 @@ class Poller:
         pages: list[Page[ContentIdea]] = []
         listed = job.pipeline.list("list_content_ideas", ContentIdea, job.token.id, priority=Priority.RESULT)
         async for page in listed.pages():
-            pages.append(page)  # noqa: PERF401  an iteration that may end with an error half-way
+            pages.append(page)  # noqa: PERF401  the iteration may fail half-way
         self.schedule.results[job.kind.name] = max(1.0, (self.schedule.results[job.kind.name] + len(pages)) / 2)
         ideas = tuple(idea for page in pages for idea in page)
         announced = max(search.nb_content_ideas or 0, *(page.total or 0 for page in pages))
@@ -356,7 +356,7 @@ class Poller:
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()
         self._failing_since = min(self._failing_since, now)
-        # As long as polls have failed already, so that pauses double, however many polls fail together.
+        # As long as polls have been failing, so that pauses double, however many polls fail together.
         self._quiet_until = now + min(_LONGEST_PAUSE, max(_FIRST_PAUSE, now - self._failing_since))
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)
@@ -367,7 +367,7 @@ class Poller:
 
 
 def poller_of(account: Account, policy: PollPolicy) -> Poller:
-    """Return the poller of an account, which uses the policy of the account's first client."""
+    """Return the poller of an account, which uses the policy of the first client that asked for it."""
     if account.poller is None:
         account.poller = Poller(account, policy)
     poller: Poller = account.poller

@@ -18,8 +18,8 @@ class Progress:
     failed: int  # refused, failed, or waited for too long
     unknown: int  # with a launch that may or may not have been accepted
     credits: int  # that the launches have cost
-    requests: int  # of the key since the fan-out began
-    seconds_left: float | None  # approximate; None until the end of such a job was seen
+    requests: int  # sent by this process with the key since the fan-out was created
+    seconds_left: float | None  # approximate; None until such a job was seen to end
 
     @property
     def done(self) -> int:

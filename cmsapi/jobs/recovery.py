@@ -82,7 +82,7 @@ class Recovery:
         return job
 
     async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:
-        """Wait for a launch of another process; settle it after its deadline, unless another process does."""
+        """Wait for a launch by another process; settle it after its deadline, unless another process does."""
         store, seconds = self.poller.store, self.pipeline.timeouts.request + MARGIN
         there: Row | None = row
         while there is not None and there.status is JobStatus.SENDING:
@@ -97,7 +97,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Adopt a launch if its job's document shows it, else declare it unknown; ``began`` is its loop time."""
+        """Adopt a launch if its job's document shows it, else mark it unknown and raise; ``began`` is its loop time."""
         try:
             tracked = await self.look(row, began, on_review)
         except CMSError as error:
@@ -112,7 +112,7 @@ class Recovery:
         problem += f"(attempt {row.attempt}), and {where}. Look there before you launch again"
         self.poller.balance.changed(accepted=False)
         if not await self.poller.store.update(row, status=JobStatus.UNKNOWN, error=problem):
-            there = await self.poller.store.get(row.id)  # another process has settled it meanwhile
+            there = await self.poller.store.get(row.id)  # another process has settled it in the meantime
             if there is not None and there.status in (JobStatus.RUNNING, JobStatus.REVIEW):
                 return self.recall(there, on_review)
         raise unknown(evolve(row, error=problem)) from cause
@@ -136,5 +136,5 @@ class Recovery:
 
 
 def unknown(row: Row) -> LaunchUnknownError:
-    """Return the error of a launch that may or may not have been accepted."""
+    """Return the error for a launch that may or may not have been accepted."""
     return LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)

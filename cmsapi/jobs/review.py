@@ -28,7 +28,7 @@ _WORDS = {"confirm": "applied", "cancel": "discarded"}
 
 
 def decision_of(written: str | None, word: str | None) -> str:
-    """Return the decision that was written down, or ``elsewhere`` if there is none or the word contradicts it."""
+    """Return the decision that was written down, or ``elsewhere`` if there is none or the status contradicts it."""
     others = [shown for choice, shown in _WORDS.items() if choice != written]
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
@@ -46,7 +46,7 @@ class GenerationReview:
 
     _pipeline: Pipeline
     _store: Store
-    _launch: str | None  # in the state
+    _launch: str | None  # its identifier in the state
     content_id: str
     generation: Generation
     decision: str | None = None
@@ -60,7 +60,7 @@ class GenerationReview:
         """Apply the article to its draft, and return the content. Costs two requests, no credit (specification 3).
 
         Raises:
-            ConflictError: The article is not in review any more.
+            ConflictError: The article is no longer in review.
             OutcomeUnknownError: The answer was lost, and the generation does not show the decision; call again.
             ServerError: The service failed, and the generation does not show the decision; call again.
         """
@@ -69,7 +69,7 @@ class GenerationReview:
         return self.content
 
     async def cancel(self) -> None:
-        """Discard the article. Costs one request, no credit (specification 3). Raises what `confirm` raises."""
+        """Discard the article. Costs one request, no credit (specification 3). Raises the same errors as `confirm`."""
         await self._decide("cancel")
 
     async def ask(self, on_review: OnReview) -> None:
@@ -85,7 +85,7 @@ class GenerationReview:
             raise ArgumentError("on_review", problem)
 
     async def _decide(self, choice: Choice) -> None:
-        async with self._lock:  # two decisions at once would take each other for someone else's
+        async with self._lock:  # two decisions at once would mistake each other for someone else's
             if self.decision == choice:
                 return
             await self._write_down(decision=choice)

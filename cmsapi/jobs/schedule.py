@@ -1,7 +1,7 @@
 """When to poll, and whether the hour has room for another launch. No clock, no I/O, no randomness: times are passed in.
 
 Each job needs one poll that finds it finished (a hit) and the requests of its result; an item that still waits for its
-launch needs these and the launch. These requests are reserved as far as the hour has them. The rest may be spent on
+launch needs these and the launch. These requests are reserved as far as the hour allows. The rest may be spent on
 polls that find a job still running (misses), so the only question is which misses to buy:
 
 * `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table.
@@ -36,17 +36,17 @@ _STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
 _SOON = 0.65  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
-"""Parts of the time until ages have doubled that are checked: requests that return late are not spent early."""
-_EARLY = 0.35  # part of the free misses for early polls, evenly over the logarithm of the age, while nothing is known
+"""Parts of the time until ages have doubled that are checked, so that requests that return late are not spent early."""
+_EARLY = 0.35  # part of the free misses for early polls, spread over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # number of ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
 _YOUNG = 100.0  # age in seconds up to which a few jobs are polled at the advised intervals, without a plan
 MISSES = 0.1  # misses that are reserved per job before another job is launched
 _RETURNS = 0.9  # part of the requests due to return in time that a plan counts on
-_PATIENCE = 30.0  # seconds that a plan looks ahead, at least
+_PATIENCE = 30.0  # minimum seconds that a plan looks ahead
 _PARTS = tuple(part / 20 for part in range(19, 0, -1))
 """Parts of the jobs that may be polled at the next lower price, if the hour has the requests."""
-_GOLDEN = math.sqrt(5) / 2 - 0.5  # step between two numbers of a sequence that fills the interval from 0 to 1 evenly
+_GOLDEN = math.sqrt(5) / 2 - 0.5  # step between numbers of a sequence that fills the interval from 0 to 1 evenly
 _LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: a hit is paid for anyway
 
 
@@ -66,7 +66,7 @@ class Plan:
                 if cost < least:
                     least, choice = cost, at
             to_come[seen], chosen = least, AGES[choice]
-            if choice == seen + 1:  # within a step of the scale, ends are taken as evenly likely
+            if choice == seen + 1:  # within a step of the scale, ends are assumed to be equally likely
                 hazard = max(1e-9, (1 - alive[choice] / ran) / (chosen - age))
                 chosen = min(chosen, age + math.sqrt(2 * price / hazard))
             self.next_age[seen] = min(max(chosen, age + shortest), age + longest)
@@ -93,14 +93,14 @@ class Watched:
     launched: float
     seen: float  # age at which it was last seen running
     polled: float  # end of the latest poll
-    draw: float  # between 0 and 1, evenly over the jobs
+    draw: float  # between 0 and 1, spread evenly over the jobs
 
 
 class Schedule(Generic[J]):
     """Decide when each job is polled, and whether the hour has room for another job.
 
-    ``results`` are the requests of a result, by kind. Two polls of a job are at least ``shortest`` seconds apart, and
-    at most ``longest`` while the hour has the requests. ``arrivals`` are the times of launches outside of fan-outs.
+    ``results`` is how many requests a result takes, by kind. Two polls of a job are at least ``shortest`` seconds
+    apart, and at most ``longest`` while the hour allows it. ``arrivals`` are the times of launches outside fan-outs.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
@@ -117,14 +117,14 @@ class Schedule(Generic[J]):
         self._longest_seen = 0.0  # greatest age at which a job was found finished
         self._added = 0
         self._early: dict[J, float] = {}  # early polls, with the misses that each is expected to cost
-        self._allowance = 0.0  # misses for early polls
+        self._allowance = 0.0  # misses that early polls may cost
         self._oldest = _YOUNGEST  # age up to which early polls were allowed
         self._spent = 0.0  # recent misses, forgotten as ages grow
         self._age = math.inf  # of the oldest job at the latest plan
         self.arrivals: deque[float] = deque()
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
-        """Have a job polled; ``launched`` and ``polled`` are times, ``seen`` is the age when last seen running."""
+        """Have a job polled; ``launched`` and ``polled`` are times, ``seen`` is its age when last seen running."""
         self._added += 1
         self.jobs[job] = Watched(kind, launched, seen, polled, self._added * _GOLDEN % 1)
 
@@ -177,7 +177,7 @@ class Schedule(Generic[J]):
         return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until jobs of a kind have ended, also those held back; None until an end was seen."""
+        """Estimate the seconds until jobs of a kind have ended, with those held back; None until an end was seen."""
         model = self.models[kind]
         if not model.ends:
             return None
@@ -195,7 +195,7 @@ class Schedule(Generic[J]):
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
 
-        Called after changes, and once a second while the hour is crowded. ``waiting`` counts items held in fan-outs.
+        Called after changes, and once a second while the hour is crowded. ``waiting`` counts held items by kind.
         """
         if not self.jobs:
             self.reserve = self._spent = 0.0
@@ -220,7 +220,7 @@ class Schedule(Generic[J]):
         most = max(0.0, spare + max(0.0, back - beyond))
         doubt = 1 + 1 / (1 + sum(model.ends for model in self.models.values())) if len(self.jobs) > 1 else 1.0
 
-        def affordable(misses: float, *early: float) -> bool:  # with few ends seen, twice the misses are reckoned with
+        def affordable(misses: float, *early: float) -> bool:  # with few ends seen, up to twice the misses are assumed
             return misses * doubt + math.sqrt(misses) <= most and all(map(operator.le, early, most_soon))
 
         self._plans, self._cheaper = self._plans_at(0, self._longest), {}
@@ -236,7 +236,7 @@ class Schedule(Generic[J]):
     ) -> None:
         """Take the lowest affordable price for all jobs, and the next lower price for as many jobs as can be afforded.
 
-        The lower price is used only up to the greatest age of an end: beyond it, too few misses are expected.
+        The lower price is used only up to the greatest age of an ended job: beyond it, misses are underestimated.
         """
         plans: dict[int, dict[str, Plan]] = {}
         needs: dict[int, list[float]] = {}
@@ -264,7 +264,7 @@ class Schedule(Generic[J]):
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> list[float]:
-        """Return the expected misses of plans, in all and in parts of the time until ages have doubled."""
+        """Return the expected misses of plans, in total and in parts of the time until ages have doubled."""
         needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
         for (kind, at), jobs in seen.items():
             plan, alive = plans[kind], self.models[kind].alive
@@ -282,7 +282,7 @@ class Schedule(Generic[J]):
         return {**self._plans, **plans}
 
     def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
-        """Reserve the requests of waiting items, and of jobs that arrive one by one, as far as the hour has them."""
+        """Reserve requests for waiting items, and for jobs that arrive one by one, as far as the hour allows."""
         while self.arrivals and self.arrivals[0] < now - HOUR:
             self.arrivals.popleft()
         coming = {kind: float(items) for kind, items in waiting.items()}

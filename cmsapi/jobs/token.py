@@ -18,7 +18,7 @@ class Token:
     """All that a process needs to wait for a job."""
 
     kind: JobKind
-    id: str  # identifier that the job is polled by
+    id: str  # identifier by which the job is polled
     name: str  # readable name of what was launched
     own: str | None = None  # identifier that the service gave the job, if its kind has one
     before: str | None = None  # identifier of the generation that the document showed before the launch
@@ -33,7 +33,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """Parse the text of a token; raise `ArgumentError` if it is not one."""
+        """Parse the text of a token; raise `ArgumentError` if it is invalid."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             kind, id, name, own, before, at, launch = (None if each is None else str(each) for each in fields)  # noqa: A001  as in its field

@@ -33,8 +33,8 @@ class Tracked:
     launched: float = field(factory=lambda: asyncio.get_running_loop().time())  # or first watched
     polled: float = field(factory=lambda: asyncio.get_running_loop().time())  # end of the latest poll
     seen: float = 0.0  # age at which it was last seen running
-    moved: bool = False  # whether a poll has shown it at work
-    phase: Phase = Phase.RUNNING  # what the newest clear poll has shown
+    moved: bool = False  # whether a poll has shown it running
+    phase: Phase = Phase.RUNNING  # what the latest clear poll has shown
     value: Any = None
     error: CMSError | None = None
     watchers: int = 0
@@ -53,13 +53,13 @@ class Tracked:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Pipeline of the first of its clients that is open."""
+        """Pipeline of its first open client; of its last client if none is open."""
         if len(self.pipelines) == 1:
             return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:
-        """Add a client to those that the job is polled for, and drop the closed clients."""
+        """Add a client to those for which the job is polled, and drop closed clients."""
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
@@ -67,7 +67,7 @@ class Tracked:
         return f"the {self.kind.name} of {self.token.name}"
 
     def show(self, event: JobObserved) -> None:
-        """Pass the event of a poll to streams and listeners."""
+        """Pass the event of a poll to the log, hooks, streams and listeners."""
         self.pipeline.emit(event)
         for stream in self.streams:
             stream.put(event)
@@ -79,7 +79,7 @@ class Tracked:
                     logger.exception("a listener of %s failed", self)
 
     def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
-        """End the job for all who wait."""
+        """End the job for everyone who waits for it."""
         self.phase, self.value, self.error = phase, value, error
         self.interrupt(None)
 

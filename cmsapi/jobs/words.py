@@ -1,4 +1,4 @@
-"""The words of the service for the status of a job, and what they mean."""
+"""The service's words for the status of a job, and what they mean."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Observation:
 
 
 def observe(word: str | None, words: Mapping[str, str], *, reviewed: bool) -> Observation:
-    """Return the meaning of a status word, in upper or lower case; unclear if the word is not listed.
+    """Return the meaning of a status word, ignoring case; unclear if the word is not listed.
 
     Args:
         word: The word; None if the document has none.
-        words: Further words, from `PollPolicy.words`.
+        words: Additional words, from `PollPolicy.words`.
         reviewed: Whether jobs of this kind can wait for a review.
     """
     if word is None:

@@ -1,1 +1,1 @@
-"""Both rate limits of the key, kept by the client."""
+"""Both rate limits of the key, which the client obeys."""

@@ -1,11 +1,11 @@
 """The limiter: both windows, the use of the key by other programs, and the order of requests.
 
-The service counts all requests of a key, also those of other programs (specification 8, rule 1). The latter are what
-the newest answer's ``X-RateLimit-Remaining`` shows as used beyond own requests. If other programs leave nothing, one
-request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
+The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latter are
+those that the latest answer's ``X-RateLimit-Remaining`` shows as used beyond our own. If other programs leave nothing,
+one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
 
-Until a first answer has come, requests are sent one at a time: a hundred tasks that start in a used hour cost at most
-one 429.
+Until the first answer has come, requests are sent one at a time: a hundred tasks that start in a used-up hour cost at
+most one 429.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cmsapi.messages import Response
 from cmsapi.observe.events import Event, RateLimitPaused
 
 _ROUNDING = 1.0  # seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down
-_RESERVE = 0.01  # part of the hour that polls leave to everything else, unless `RateLimits.reserve` says otherwise
+_RESERVE = 0.01  # part of the hour that polls leave to other requests, unless `RateLimits.reserve` says otherwise
 
 
 class Priority(IntEnum):
@@ -66,9 +66,9 @@ class RateLimitStatus:
     """Status of the hourly limit.
 
     Attributes:
-        limit: Requests in an hour.
+        limit: Requests allowed in an hour.
         used: Requests of this client, and of clients that share its limiter, in the last hour.
-        others: Requests of other programs with the same key, as far as the newest answer tells.
+        others: Requests of other programs with the same key, as far as the latest answer shows.
         waiting: Requests that wait for the limits.
         paused: Seconds for which nothing is sent, after a 429.
     """
@@ -90,11 +90,11 @@ class Forecast:
     """Forecast of the requests that are free in the hour.
 
     Attributes:
-        limit: Requests in an hour.
+        limit: Requests allowed in an hour.
         free: Requests that polls may use now.
-        returning: Returns how many more requests are free within a number of seconds.
+        returning: Returns how many more requests will be free within a number of seconds.
         half_back: Returns the seconds until half of the used requests are free again.
-        open_jobs: Open jobs of all processes that share the limits, by kind; None if no other process does.
+        open_jobs: Open jobs of all processes that share the limits, by kind; None if the state is not shared.
     """
 
     limit: int
@@ -111,9 +111,9 @@ class Permit:
     Attributes:
         limiter: The limiter that gives the permission.
         priority: Priority of the request.
-        max_wait: Seconds that the request may wait; a longer wait is refused at once.
+        max_wait: Seconds that the request may wait; a wait that will be longer is refused at once.
         emit: Called with the event of a long wait.
-        began: Loop time at which the permission came; None while the request waits.
+        began: Loop time at which the permission was given; None while the request waits.
         waited: Seconds for which the request waited.
         departed: False if the request certainly did not leave.
         rate: Rate headers of the answer, if it has any.
@@ -157,8 +157,8 @@ class Limiter:
     Attributes:
         limits: The limits.
         shared: True if every request waits for its turn, as with a state that other processes share.
-        waiters: Requests that wait, as a heap: the first one goes first.
-        sent: Number of requests until now.
+        waiters: Waiting requests, as a heap: the first one goes first.
+        sent: Number of requests permitted so far.
     """
 
     shared: ClassVar[bool] = False
@@ -189,7 +189,7 @@ class Limiter:
 
         Args:
             priority: Priority of the request; among equals, the earlier request goes first.
-            max_wait: Seconds to wait at most; entering refuses a longer wait at once with `RateLimitWaitError`.
+            max_wait: Maximum seconds to wait; a longer wait raises `RateLimitWaitError`, at once if it can be foreseen.
             emit: Called with the event of a long wait.
         """
         return Permit(self, priority, max_wait, emit)
@@ -223,7 +223,7 @@ class Limiter:
         taken = self._others + (self._reserve if priority is Priority.POLL else 0)
         if self._hour.free(now) > taken:
             return now
-        # Nothing is left by this count. Others' requests end unseen, so one request asks at the service's reset time.
+        # Nothing is left by this count. Others' requests expire unseen, so one asks at the service's reset time.
         may_ask = self._others and self._hour.free(now) > 0 and not self._hour.in_flight
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
@@ -232,7 +232,7 @@ class Limiter:
         self._refuse(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
-        """Take a token of both windows for one request, and return the request's number."""
+        """Take a token from both windows for one request, and return the request's number."""
         self.sent += 1
         self._burst.in_flight += 1
         self._hour.in_flight += 1
@@ -274,12 +274,12 @@ class Limiter:
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
         if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
-            # This request was in flight when the newest answer came, which already counted it: it is not of others.
+            # This request was in flight when the newest answer came, which already counted it: it is nobody else's.
             self._others = max(0, self._others - 1)
-        elif permit.rate is not None:  # the service counted this request later, in whatever order requests arrive
+        elif permit.rate is not None:  # the service counted this request later, whatever the order of arrival
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
             if not self.shared:
-                # It is not known yet which requests in flight the answer counts: all but this are taken for others'.
+                # It is unknown which requests in flight the answer counts: all but this one are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
@@ -291,7 +291,7 @@ class Limiter:
             self._grant()
 
     def _grant(self, at: float = 0.0) -> None:
-        # A timer may fire early by the clock's resolution; it must not take its own time for the future.
+        # A timer may fire early by the clock's resolution; it must not mistake its own time for the future.
         now = max(at, asyncio.get_running_loop().time())
         while self.waiters:
             priority, _, waiter, permit = self.waiters[0]

@@ -1,7 +1,7 @@
-"""The limiter of processes that share a state, which keeps both windows in a table, on the store's clock.
+"""The limiter for processes that share a state, which keeps both windows, on the store's clock.
 
-Each process keeps its own order of requests, its pauses, and its own count, which is never more than that of all. For
-requests that the local rules admit, it then asks the store, one after the other. If the store does not answer, launches
+Each process keeps its own order of requests, its pauses, and its own count, which never exceeds that of all processes.
+For requests that the local rules admit, it then asks the store, one at a time. If the store does not answer, launches
 are refused, and other requests go on with a quarter of the hourly limit.
 """
 
@@ -43,7 +43,7 @@ class SharedLimiter(Limiter):
         self._silent = False  # whether the store did not answer when it was last asked
 
     def forecast(self) -> Forecast:
-        """Return a forecast for all processes, as if all their requests came back at the rate of this process."""
+        """Return a forecast for all processes, as if all their requests came back at this process's rate."""
         own, now = super().forecast(), asyncio.get_running_loop().time()
         if now > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
@@ -70,7 +70,7 @@ class SharedLimiter(Limiter):
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Ask the store for the used requests, in a process that has sent nothing for a while."""
+        """Ask the store how many requests are used, in a process that has sent nothing for a while."""
         try:
             self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
         except StateError as error:
@@ -119,7 +119,7 @@ class SharedLimiter(Limiter):
         limits, name = self.limits, secrets.token_hex(8)
         most = limits.per_hour - reserve - self._others
         if self._used >= most and now >= self._ask_at and not self._hour.in_flight:
-            most += self._others  # others' requests end unseen, so one request asks
+            most += self._others  # others' requests expire unseen, so one request asks
         try:
             taken = await self._store.take(name, limits.per_second, max(1, most), self._seconds)
         except StateError as error:
@@ -130,7 +130,7 @@ class SharedLimiter(Limiter):
             self._refused = (first.priority, min(now + taken.wait, again))
             return self._refused[1]
         number = self._grant_first()
-        if number is None:  # all waiters have gone meanwhile
+        if number is None:  # all waiters have gone in the meantime
             await self._store.answered(name, departed=False, pause=0.0)
         else:
             self._names[number] = name

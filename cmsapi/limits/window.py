@@ -1,7 +1,7 @@
-"""A sliding window that holds at the service, whatever the latency.
+"""A sliding window whose limit holds at the service, whatever the latency.
 
 A bucket whose tokens drip back at a steady rate lets almost twice its size into one window. Here a token is out from
-before the first byte of a request may leave until one window after its answer. The service counts a request somewhere
+before the first byte of a request can leave until one window after its answer. The service counts a request sometime
 between these two moments, so all requests that it counts within one window have their tokens out at one moment: never
 more than the limit.
 """
@@ -19,7 +19,7 @@ class Window:
     Attributes:
         limit: Requests in a window.
         seconds: Length of the window.
-        in_flight: Requests that may have left and have no answer; the limiter counts them.
+        in_flight: Requests that may have left and have no answer yet; the limiter counts them.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
@@ -37,7 +37,7 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Number of answered requests whose tokens were not back at the latest count."""
+        """Number of answered requests whose tokens were not yet back when `free` was last called."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:

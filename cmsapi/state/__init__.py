@@ -1,1 +1,1 @@
-"""Stores of data that must outlive a process: launches, items of batches, counted requests, learned durations."""
+"""Stores for data that must outlive a process: launches, items of batches, counted requests, learned durations."""

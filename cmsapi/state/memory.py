@@ -13,14 +13,14 @@ from cmsapi.state.store import ENDED, OPEN, JobStatus, Row
 
 
 class MemoryStore:
-    """A store of launches in dictionaries, with the clock of the event loop and the limits of this process."""
+    """A store of launches in dictionaries, with the clock of the event loop; it shares no limits."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._open: dict[tuple[str, str], str] = {}
         self._times: dict[str, tuple[float, float]] = {}  # inserted, deadline
         self._items: dict[str, dict[str, str]] = defaultdict(dict)
-        self._uses: Counter[str] = Counter()  # items of a launch
+        self._uses: Counter[str] = Counter()  # number of items of a launch
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
         of_item = self._items.get(item[0], {}).get(item[1]) if item else None

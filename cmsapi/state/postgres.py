@@ -1,4 +1,4 @@
-"""PostgreSQL: a database that the processes of several machines share (extra ``postgres``)."""
+"""PostgreSQL: a database that processes on several machines share (extra ``postgres``)."""
 
 from __future__ import annotations
 

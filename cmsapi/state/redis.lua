@@ -2,9 +2,9 @@
 -- launches, `cmsapi:{digest of the key}` for the limits.
 --
 --   launch:<id>     a launch                          items:<batch>  launch by item
---   status:<word>   launches of a status, by time     places:<id>    batch and item of each item of a launch
+--   status:<word>   launches with a status, by time   places:<id>    batch and item of each item of a launch
 --   open            open launch by kind and target    batches        names of batches
---   jobs            number of open jobs by kind       requests       requests by when they stop counting
+--   jobs            number of polled jobs by kind     requests       requests by when they stop counting
 --   durations       what was learned, by kind         pause          when the next request may leave
 
 local operations = {}
@@ -87,7 +87,7 @@ local function add_item(batch, item, id)
   redis.call('SADD', key('batches'), batch)
 end
 
--- Write the fields and values from an argument on; a minus before a name deletes the field.
+-- Write the fields and values in ARGV from `first` on; a minus before a name deletes the field.
 local function write(id, first)
   for index = first, #ARGV, 2 do
     if string.sub(ARGV[index], 1, 1) == '-' then

@@ -1,6 +1,6 @@
-"""Redis: a server that the processes of several machines share (extra ``redis``).
+"""Redis: a server that processes on several machines share (extra ``redis``).
 
-Each method is one call of the script `redis.lua`, which Redis runs as one step. A Redis cluster is refused.
+Launches and limits change only by calls of the script `redis.lua`, each one atomic. A Redis cluster is refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RedisStore:
         self._script: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._looked = False  # True once the settings of the server were checked
+        self._looked = False  # True once the settings of the server have been checked
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
         place = ("1", *item) if item else ("0", "", "")
@@ -120,7 +120,7 @@ class RedisStore:
         for name, launch_id, pairs in answer[1:]:
             read: dict[str, Any] = {name.decode(): value for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
             created, deadline = float(read["created"]), float(read["deadline"])
-            # A newer version may have written fields that this one does not know.
+            # A newer version may have written fields that this version does not know.
             row = {
                 each: value if each == "result" else value.decode() for each, value in read.items() if each in _FIELDS
             }
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless there is a live one, which is checked now because a command is never sent twice."""
+        """Open a connection unless one is live, which is checked now because a command is never sent twice."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -180,7 +180,7 @@ class RedisStore:
         from redis import ResponseError
 
         about: dict[str, Any] = {}
-        with contextlib.suppress(ResponseError):  # some hosts allow neither of the two commands
+        with contextlib.suppress(ResponseError):  # some hosts forbid these commands
             about |= await self._client.info()
             about |= await self._client.config_get("save")
         if about.get("cluster_enabled"):

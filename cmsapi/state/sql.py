@@ -1,7 +1,7 @@
 """A state in an SQL database: the same statements for SQLite and PostgreSQL.
 
-Each method is one transaction, in a worker thread, on a connection that belongs to this store. A transaction holds a
-lock of its scope from its beginning, so that the rows it reads cannot change before it writes.
+Each method is one transaction, in a worker thread, on a connection that belongs to this store. A transaction holds
+the lock of its scope or key from the beginning, so that the rows it reads cannot change before it writes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Dialect:
     connect: Callable[[], Any]  # returns a connection whose ``execute`` returns a cursor, and which commits by itself
     begin: Callable[[Any, str], None]  # begins a transaction that holds the lock of a name until it ends
     now: Callable[[Any], float]  # by the clock that all processes share
-    marker: str  # placeholder of a value
+    marker: str  # placeholder for a value
     errors: tuple[type[Exception], ...]
 
 
@@ -210,7 +210,7 @@ class SqlStore:
         await self._in_thread(self._close)
 
     def _select(self, transaction: _Transaction, where: str, *values: Any) -> list[Row]:
-        statement = f"SELECT {_COLUMNS} FROM cmsapi_launches WHERE scope = ? AND {where}"  # noqa: S608  no value of a caller
+        statement = f"SELECT {_COLUMNS} FROM cmsapi_launches WHERE scope = ? AND {where}"  # noqa: S608  no caller's value
         rows = []
         for columns in transaction.run(statement, self.scope, *values):
             fields = dict(zip(_COLUMNS.split(", "), columns, strict=True))

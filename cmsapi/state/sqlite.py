@@ -1,4 +1,4 @@
-"""SQLite: a file that the processes of one machine share."""
+"""SQLite: a file that processes on one machine share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return the dialect for a file, which is created, readable by its owner only, if it does not exist."""
+    """Return the dialect for a file, which is created, readable only by its owner, if it does not exist."""
 
     def connect() -> sqlite3.Connection:
-        Path(path).touch(0o600)  # opens no existing file: closing it would release the locks of other connections
+        Path(path).touch(0o600)  # opens no existing file, since closing it would release the locks of other connections
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # if busy, another process is switching it
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # if busy, another process is switching the mode
                 connection.close()
                 raise
         return connection

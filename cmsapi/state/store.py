@@ -1,10 +1,10 @@
 """Rows of a state, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
 
-A row that is ``sending`` has a deadline, after which no request of its launch is under way any more. A process that
+A row that is ``sending`` has a deadline, after which no request of its launch is still under way. A process that
 dies leaves such a row behind; the next process that needs its target settles it. There are no leases: `Store.update`
 changes a row only if it still has the status and attempt that the caller read, so only one process succeeds.
 
-Times are seconds of the store's own clock, which all processes share, and are only ever compared with that clock.
+Times are seconds on the store's own clock, which all processes share, and are only ever compared with that clock.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Row:
     """One launch."""
 
     kind: str
-    target: str  # identifier of the job's target; made unique if launches of its kind are never joined
-    name: str  # what was launched, for people
+    target: str  # identifier of the job's target; made unique for a launch that is never joined
+    name: str  # readable name of what was launched
     status: JobStatus = JobStatus.SENDING
     attempt: int = 1
     settings: str | None = None  # digest of the settings
@@ -61,8 +61,8 @@ class Row:
     result: bytes | None = field(default=None, repr=False)  # the result as JSON, compressed
     error: str | None = None  # why it failed, or where to look
     decision: str | None = None  # on an article: ``confirm`` or ``cancel``, written before it is sent
-    age: float = 0.0  # seconds from its insertion to this reading
-    remaining: float = 0.0  # seconds from this reading to its deadline
+    age: float = 0.0  # seconds from its insertion until it was read
+    remaining: float = 0.0  # seconds from when it was read to its deadline
     id: str = field(factory=partial(secrets.token_hex, 8))
 
     @property
@@ -76,21 +76,21 @@ class Taken:
     """Result of `SharedStore.take`."""
 
     wait: float  # seconds after which to ask again; 0 if the request may be sent
-    used: int  # requests of all processes in the last hour, with those under way
-    open_jobs: Mapping[str, int]  # of all processes by kind, without articles in review
+    used: int  # requests of all processes in the last hour, including those under way
+    open_jobs: Mapping[str, int]  # of all processes by kind, excluding articles in review
 
 
 class Store(Protocol):
     """A state, for the launches of one organization. Methods raise `StateError` when the store does not answer."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch, and the batch item that it belongs to; if a launch is in its way, only return that launch.
+        """Insert a launch and its batch item, if any; if a launch is in the way, only return that launch.
 
-        The launch in its way is that of the item, or an open launch for the target.
+        The launch in the way is that of the item, or an open launch for the target.
 
         Args:
             row: The launch.
-            deadline: Seconds after which no request of the launch is under way any more.
+            deadline: Seconds after which no request of the launch is still under way.
             item: Batch and item.
         """
         ...
@@ -108,7 +108,7 @@ class Store(Protocol):
         ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
-        """Change a launch, and return True, if it still has the status and attempt of ``row``.
+        """Change a launch and return True if it still has the status and attempt of ``row``; else return False.
 
         A launch that is over opens again only if no other launch of its target is open. A launch whose job has ended
         is deleted if no item of a batch needs it.
@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Let an item of a batch, new or not, belong to an existing launch."""
+        """Assign an item of a batch, new or not, to an existing launch."""
         ...
 
     async def items(self, batch: str) -> dict[str, Row]:
@@ -128,7 +128,7 @@ class Store(Protocol):
         ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and their launches that are over and needed by no other item."""
+        """Delete items of a batch, and those of their launches that are over and that no other item needs."""
         ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
@@ -161,7 +161,7 @@ class SharedStore(Store, Protocol):
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
         """Take one request from both limits, for the time it may be under way plus an hour, or say when to ask again.
 
-        ``per_hour`` excludes requests reserved for others; with 0, only the counts are read. It needs no ``scope``.
+        ``per_hour`` excludes requests reserved for others; with 0, only the counts are read. This needs no ``scope``.
         """
         ...
 
@@ -181,7 +181,7 @@ def check_schema(name: str, written: str | bytes) -> None:
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the state at an address; its first call opens it. ``key`` is a digest of address and API key."""
+    """Return the state at an address; its first use opens it. ``key`` is a digest of address and API key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore

@@ -1,1 +1,1 @@
-"""One request to the service: messages, the aiohttp transport, and the loop that repeats requests."""
+"""One request to the service: its address, the aiohttp transport, error answers, and the loop that repeats requests."""

@@ -1,4 +1,4 @@
-"""Limiter, connections and state that clients of one event loop with the same address and key share.
+"""Limiter, connections and state that clients in one event loop with the same address and key share.
 
 A program may create a client for each web request. The limits belong to the key, so all these clients share one
 count, even if each is closed before the next is created.
@@ -30,13 +30,13 @@ class Account:
         self._clients = 0
 
     def join(self) -> None:
-        """Count one more client."""
+        """Add a client; the first one makes the transport."""
         if self._clients == 0:
             self.transport = self._make_transport()
         self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
-        """Count one client less; the last closes state and (if ``close``) connections. The count of requests stays."""
+        """Remove a client; the last closes the connections (if ``close``) and an unshared state. The counts stay."""
         self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()
@@ -62,7 +62,7 @@ def join_account(
     Accounts of one key and state share limiter and store, however they connect. A request takes at most ``seconds``.
 
     Raises:
-        ConfigError: Another client of the same key keeps other limits.
+        ConfigError: Another client of the same key has other limits.
     """
     for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # an account keeps its loop alive
         _ACCOUNTS.pop(ended, None)

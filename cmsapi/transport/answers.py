@@ -1,7 +1,7 @@
 """Exceptions for error answers (specification 7).
 
-The stable ``error.code`` decides if the body has the specification's form, and the status otherwise. The message is
-for people only.
+If the body has the specification's form, the stable ``error.code`` decides; otherwise, the status does. The message is
+only for people.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cmsapi.errors import BY_CODE, BY_STATUS, APIError, ServerError
 from cmsapi.messages import Request, Response
 from cmsapi.wire.operations import Operation
 
-_SHOWN = 2000  # characters of a body that an error keeps
+_SHOWN = 2000  # bytes of a body that an error keeps
 
 _ADVICE = {
     401: "Check the key: it may be mistyped or revoked.",
@@ -62,7 +62,7 @@ def retry_after(response: Response) -> float | None:
         value = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return min(value, HOUR) if value >= 0 else None  # a larger number can only be a time of day
+    return min(value, HOUR) if value >= 0 else None  # a larger number can only be a point in time
 
 
 def _specified(response: Response) -> tuple[str | None, str]:

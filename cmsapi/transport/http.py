@@ -72,7 +72,7 @@ class AiohttpTransport:
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                skip_auto_headers=None if request.method == "GET" else ("Content-Type",),  # costs time
+                skip_auto_headers=None if request.method == "GET" else ("Content-Type",),  # skipping costs time
                 **self._options,
             ) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -82,7 +82,7 @@ class AiohttpTransport:
             failure = ConfigError(f"aiohttp refuses the request, perhaps because of ~/.netrc; nothing was sent: {why}")
         except (aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error, request.headers.get("Authorization", "Bearer ?").removeprefix("Bearer "))
-        # Raised outside the handler: the exceptions of aiohttp contain the request's headers, and thus the key.
+        # Raised outside the handler: aiohttp's exceptions contain the request's headers, and thus the key.
         raise failure
 
     async def aclose(self) -> None:
@@ -123,7 +123,7 @@ async def _send_once(
 
 
 class _SentOnce(aiohttp.ClientResponse):
-    """A response that never makes aiohttp send its request again; what `_send_once` does, for own sessions faster."""
+    """A response that never makes aiohttp send its request again: a faster `_send_once`, for cmsapi's own session."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         try:
@@ -167,5 +167,5 @@ def _is_readable(protocol: Any) -> bool:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
-        return f"{type(error).__name__}: {error.message}"  # its text has the URL, its arguments the headers
+        return f"{type(error).__name__}: {error.message}"  # its text contains the URL, its arguments the headers
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

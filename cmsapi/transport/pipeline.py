@@ -42,7 +42,7 @@ class Pipeline:
     """Settings and connections that all calls of one client share."""
 
     base_url: str
-    headers: Mapping[str, str] = field(repr=False)  # of each request, with the key
+    headers: Mapping[str, str] = field(repr=False)  # of each request, including the key
     operations: OperationTable
     retry: RetryPolicy
     timeouts: Timeouts
@@ -52,7 +52,7 @@ class Pipeline:
 
     @property
     def open(self) -> bool:
-        """True if the client is open."""
+        """True if the client can be used in the running event loop."""
         try:
             self.account()
         except ClientClosedError:
@@ -98,7 +98,7 @@ class Pipeline:
         limit: int = MAX_LIMIT,
         priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
-        """Return a list of the service, starting at a page; each page costs one request."""
+        """Return one of the service's lists, starting at a page; each page costs one request."""
         self.operations[name].fill(ids)  # refuses invalid identifiers at once, where they were passed
 
         def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
@@ -110,7 +110,7 @@ class Pipeline:
     def build(
         self, operation: Operation, ids: tuple[object, ...], params: Mapping[str, Any] | None = None, json: Any = None
     ) -> Request:
-        """Return the request of an operation.
+        """Return the request for an operation.
 
         Raises:
             ArgumentError: An identifier, a parameter or the body cannot be sent.
@@ -131,12 +131,12 @@ class Pipeline:
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
 
-        A request of the user's own has no operation. ``retry`` replaces the client's; ``limited=False`` omits limits.
+        Requests made by path have no operation. ``retry`` replaces the client's; ``limited=False`` skips the limits.
 
         Raises:
             APIError: The service refused it.
             TransportError: There was no answer.
-            DeadlineError: `Timeouts.deadline` ended first.
+            DeadlineError: `Timeouts.deadline` passed first.
             RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
         """
         retry = retry or self.retry

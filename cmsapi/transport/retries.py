@@ -2,8 +2,8 @@
 
 * Nothing arrived (`NotSentError`): any request.
 * An error answer in the specification's form with 429, 500, 502 or 503: any request.
-* A lost answer, or an error answer without that form, sent by an intermediary while the service may have acted: only
-  requests that have the same effect when sent twice; after a 429, which is always a refusal, any request.
+* A lost answer, or a 500, 502, 503 or 504 without that form, sent by an intermediary while the service may have acted:
+  only requests that have the same effect when sent twice; after a 429, which is always a refusal, any request.
 
 Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.
 """
@@ -16,7 +16,7 @@ from cmsapi.config import RetryPolicy
 from cmsapi.errors import BY_CODE, APIError, CMSError, NotSentError, OutcomeUnknownError
 
 _RETRIED_CODES = frozenset({"rate_limited", "internal_error", "bad_gateway", "service_unavailable"})
-_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # of a proxy, or of the service without the specified body
+_TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # from a proxy, or the service without the specified body
 
 
 def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
@@ -34,10 +34,10 @@ def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | 
     too_long = policy.max_retry_after is not None and asked > policy.max_retry_after
     if attempt >= policy.max_attempts or too_long:
         return None
-    wait: float = policy.base * min(policy.cap / policy.base, 2 ** (attempt - 1))  # the power may not fit a float
+    wait: float = policy.base * min(policy.cap / policy.base, 2 ** (attempt - 1))  # the power may overflow a float
     return asked + wait * random.uniform(0.5, 1)  # noqa: S311  no secret
 
 
 def brief(failure: CMSError) -> str:
-    """Return a failure in a few words, for the log."""
+    """Return a short description of a failure, for `RetryScheduled`."""
     return f"{failure.status} {failure.code or ''}".strip() if isinstance(failure, APIError) else type(failure).__name__

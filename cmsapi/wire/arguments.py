@@ -25,7 +25,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Default of arguments for which None has a meaning of its own."""
+"""Default for arguments for which None has a meaning of its own."""
 
 
 def identifier(parameter: str, value: object) -> str:

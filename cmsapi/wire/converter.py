@@ -1,7 +1,7 @@
 """JSON to models and back; the only module that uses cattrs.
 
 cattrs coerces by default (None becomes ``'None'``, 3.7 becomes 3). Here each primitive accepts only its own JSON
-type, keys without a field go into ``extra``, and a value that cannot be read raises `DecodeError` with its path.
+type; unknown keys go into ``extra``; a value that does not fit goes there (see `_GUESSED`) or raises `DecodeError`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def parse(body: bytes, operation: str | None = None) -> Any:
         problem = "the answer is not JSON: more text follows"
     except RecursionError:
         problem = "the answer is nested too deeply"
-    except ValueError as error:  # no JSON, no UTF-8, a number of thousands of digits
+    except ValueError as error:  # not JSON, not UTF-8, or a number with thousands of digits
         problem = f"the answer is not JSON: {error}" if body.strip() else "the answer is empty"
     raise DecodeError(problem, operation=operation)
 
@@ -73,7 +73,7 @@ def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
     """Return parsed JSON as a model; raise `DecodeError` with the path of the first value that does not fit."""
     try:
         return _converter().structure(data, shape)
-    except Exception as error:  # any error of reading is a DecodeError
+    except Exception as error:  # any error while reading becomes a DecodeError
         path, problem = _locate(error)
     raise DecodeError(f"{path}: {problem}", path=path, operation=operation)
 
@@ -100,7 +100,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(int, partial(_expect, "a whole number"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(CreditType, lambda value, cls: cls(_expect("text", value, str)))
-    # Tools that freeze the clock replace datetime with a subclass, so subclasses are matched, too.
+    # Tools that freeze the clock replace datetime with a subclass, so subclasses are matched too.
     converter.register_structure_hook_func(lambda cls: _is_subclass(cls, date), _time)
     converter.register_unstructure_hook_func(lambda cls: _is_subclass(cls, date), timestamp)
     converter.register_structure_hook_factory(_is_tuple, _list_hook)

@@ -36,7 +36,7 @@ class Operation:
     provenance: Provenance
     repeatable: bool  # True if it only reads, or has the same effect when sent twice: a lost answer does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
-    template: str = field(init=False, repr=False, eq=False)  # its path with parameters without names
+    template: str = field(init=False, repr=False, eq=False)  # its path with unnamed parameters
 
     def __attrs_post_init__(self) -> None:
         names = (re.sub(r"([A-Z])", r"_\1", name).lower() for name in re.findall(r"\{(\w+)\}", self.path))
@@ -49,7 +49,7 @@ class Operation:
 
     @property
     def caveat(self) -> str:
-        """Text that an error of this operation adds if its route is assumed; else empty."""
+        """Text that is added to errors of this operation if its route is assumed; else empty."""
         if self.provenance is not Provenance.ASSUMED:
             return ""
         return (
@@ -62,7 +62,7 @@ class OperationTable(dict[str, Operation]):
     """Operations by name. `override` returns a copy with other routes."""
 
     def override(self, **routes: str) -> OperationTable:
-        """Return a table with other routes.
+        """Return a copy of the table with other routes.
 
         Args:
             **routes: ``name="METHOD /path"`` with as many parameters in braces as the row has, in the same order.

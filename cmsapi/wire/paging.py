@@ -83,7 +83,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list of the service: ``async for`` yields its items, ``await`` returns its first page; one request per page."""
+    """A list from the service: ``async for`` yields its items, ``await`` its first page; one request per page."""
 
     def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
         check_number("page", page, 1)
@@ -103,5 +103,5 @@ class Paginator(Generic[T]):
         return _Pages(lambda number: self._ask({"page": number, "limit": self._limit}), self._page)
 
     async def to_pandas(self) -> DataFrame:
-        """Return all items as a pandas DataFrame, as `cmsapi.to_pandas` does; one request per page."""
+        """Return all items as a pandas DataFrame, like `cmsapi.to_pandas`; one request per page."""
         return to_pandas([item async for item in self])
