@@ -12,8 +12,12 @@ import pytest
 from cmsapi import Client, Keyword, PollPolicy, RateLimits
 from cmsapi.errors import ArgumentError, ConflictError, JobFailedError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.token import Token
 from cmsapi.sandbox import Fault, Limits, Sandbox
+from cmsapi.state.store import Row
+from cmsapi.testing import HandlerTransport
 from tests.support.box import client_of
 
 T = TypeVar("T")
@@ -315,3 +319,14 @@ async def test_a_decision_that_is_refused_changes_no_record(client: Client, sand
         await outcome.result().cancel()
     (again,) = await client.jobs.batch("b").map(client.contents.generate, sandbox.content_ids[:1])
     assert again.result().decision == "confirm"
+
+
+@virtual
+async def test_what_ends_a_program_is_raised_while_an_earlier_launch_is_settled(sandbox: Sandbox) -> None:
+    """``pytest.fail`` in a transport ends the iteration also where a process has died while it launched."""
+    transport = HandlerTransport(lambda request: pytest.fail("from the transport"))
+    async with client_of(sandbox, transport=transport) as client:
+        batch, row = client.jobs.batch("b"), Row("analysis", "kw", "kw", token=str(Token(JobKind.ANALYSIS, "kw", "kw")))
+        await client._launcher.recovery.poller.store.insert(row, 0.0, ("b", "kw"))  # noqa: SLF001  a process that died
+        with pytest.raises(pytest.fail.Exception):
+            await asyncio.wait_for(batch.map(client.keywords.analyze, ["kw"]), 600)

@@ -216,7 +216,7 @@ async def test_mistakes_of_the_program_are_raised(client: Client, sandbox: Sandb
         raise error
 
     with pytest.raises(error):
-        await client.jobs.map(launch, range(20), in_flight=2)
+        await asyncio.wait_for(client.jobs.map(launch, range(20), in_flight=2), 600)
     launched = len(sandbox.ledger.launches)
     await asyncio.sleep(300)
     assert len(sandbox.ledger.launches) == launched <= 4

@@ -158,7 +158,7 @@ async def test_what_on_review_raises_is_raised(raised: type[BaseException], clie
 
     job = await generate(client, sandbox, broken)
     with pytest.raises(raised):
-        await job
+        await job.wait(timeout=600)
     assert await shown(client, sandbox) == "review"
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+from mcp import Client as Assistant, StdioServerParameters
 
 from cmsapi import Client, ConfigError, NotSentError, RetryPolicy
-from tests.support.children import command
+from tests.support.children import ROOT, command
 from tests.support.raw import RawServer, http
 
 ME = http(b'{"id": "usr_1"}')
@@ -77,3 +79,15 @@ async def test_the_command_uses_it_or_names_it(raw_server: RawServer, name: str,
     expected = (0, True, 1) if reached else (1, False, 0)
     assert (process.returncode, b"usr_1" in out, len(raw_server.requests)) == expected, err
     assert reached or (b"HTTP_PROXY is set and not used" in err and b"trust_env" not in err)
+
+
+@pytest.mark.slow
+async def test_the_server_for_assistants_uses_it(raw_server: RawServer) -> None:
+    """A tool of the server asks through the proxy of the environment."""
+    raw_server.script = [ME]
+    own = {"HTTP_PROXY": raw_server.url, "PYTHONPATH": str(ROOT), "CMSAPI_ALLOW_HTTP": "1"}
+    own |= {"CMSAPI_API_KEY": "sk_x", "CMSAPI_BASE_URL": "http://service.invalid"}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "cmsapi.mcp"], env=own)
+    async with Assistant(server) as assistant:
+        await assistant.call_tool("account", {})
+    assert raw_server.requests[0].startswith(b"GET http://service.invalid/v1/me ")
