@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import json
 import re
 import sys
@@ -20,7 +21,7 @@ STDIN = "@-"
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the distinct items; ``column`` is their name in CSV and JSON; in plain text a tab ends an item."""
+    """Return the distinct items that the arguments give; ``column`` is the name of their CSV column or JSON key."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):
@@ -66,20 +67,23 @@ def _checked(item: Any, column: str, source: str) -> str:
 
 
 def _parse(text: str, column: str, name: str) -> Iterator[str]:
-    """Yield the items of a text: JSON documents, CSV with a header, or lines."""
+    """Yield the items of a text: JSON documents, CSV with a header, or lines, each up to its first tab."""
     if text.lstrip().startswith(("{", "[")):
         yield from _from_json(text, column, name)
         return
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    # Not `splitlines`, which would also end an item at a character such as U+2028. `sep=` is Excel's own first line.
+    lines = [line for line in io.StringIO(text, newline=None) if line.strip() and not line.startswith(("# ", "sep="))]
+    csv.field_size_limit(max(len(text), csv.field_size_limit()))
     for delimiter in ",;\t":
-        header = next(csv.reader(lines[:1], delimiter=delimiter), [])
-        names = [each.strip().casefold() for each in header]
+        rows = csv.reader(lines, delimiter=delimiter)
+        names = [each.strip().casefold().removesuffix("s") for each in next(rows, [])]
         if column in names and (len(names) > 1 or delimiter == ","):
             place = names.index(column)
-            rows = csv.reader(lines[1:], delimiter=delimiter)
-            cells = (row[place] for row in rows if len(row) > place)
-            yield from (re.sub("^'(?=[=+@-])", "", cell).strip() for cell in cells)  # the apostrophe that --csv adds
+            cells = (" ".join(row[place].split()) for row in rows if len(row) > place)
+            yield from (re.sub("^'(?=[=+@-])", "", cell) for cell in cells)  # the apostrophe that --csv adds
             return
+    if len(lines) > 1 and any(all(delimiter in line for line in lines) for delimiter in ",;"):
+        raise ConfigError(f"{name} looks like a table, and its first line names no {column!r}; nothing was sent")
     yield from (line.partition("\t")[0].strip() for line in lines)
 
 

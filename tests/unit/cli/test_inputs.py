@@ -17,6 +17,8 @@ FILES = {
     "spreadsheet": "\ufeffid;Suchwort\r\nkwd_1;Schuhe\r\nkwd_2;Zelte\r\n".encode(),
     "utf-16": "id\tkeyword\nkwd_1\tshoes\nkwd_2\ttents\n".encode("utf-16"),
     "one column": b"ID\nkwd_1\nkwd_2\n",
+    "excel": b"sep=;\nIDs;volume\nkwd_1;10\nkwd_2;20\n",
+    "large cells": b"text,id\n" + b"x" * 200_000 + b",kwd_1\n-,kwd_2\n",
     "json lines": b'{"id": "kwd_1", "keyword": "a"}\n{"id": "kwd_2"}\n',
     "json list": b'[{"id": "kwd_1"},\n "kwd_2"]',
 }
@@ -25,6 +27,7 @@ REFUSED = {
     "no identifier": (b"kwd_1\n..\n", "identifier"),
     "json without the key": (b'[{"name": "x"}]', "'id'"),
     "broken json": (b"{", "JSON"),
+    "a table without the column": (b"Name;Volume\nshoes;10\n", "table"),
 }
 
 
@@ -48,6 +51,14 @@ def test_other_encodings_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "words.txt").write_bytes("Größe\n".encode("cp1252"))
     assert read_items([f"@{tmp_path / 'words.txt'}"], "keyword") == ["Größe"]
     assert "Windows-1252" in capsys.readouterr().err
+
+
+def test_keywords_are_not_changed(tmp_path: Path) -> None:
+    """A keyword that begins with # is one, and neither a line break in a cell nor a rare separator makes two."""
+    (tmp_path / "words.csv").write_text('keyword,volume\n#vanlife,1\n"trail\nshoes",2\n')
+    (tmp_path / "words.txt").write_text("#vanlife\ntrail\u2028shoes\n")
+    assert read_items([f"@{tmp_path / 'words.csv'}"], "keyword") == ["#vanlife", "trail shoes"]
+    assert read_items([f"@{tmp_path / 'words.txt'}"], "keyword") == ["#vanlife", "trail\u2028shoes"]
 
 
 def test_apostrophes_against_formulas_are_taken_away(tmp_path: Path) -> None:
