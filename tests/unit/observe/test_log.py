@@ -51,3 +51,23 @@ with contextlib.redirect_stderr(out):
 print(out.getvalue().count("/v1/me"))
 """
     assert int(run(program)) == lines
+
+
+def test_a_log_that_the_program_has_set_up_is_used() -> None:
+    """A program with a log of its own gets each line once."""
+    program = """
+import asyncio, logging, os
+os.environ["CMSAPI_LOG"] = "debug"
+from cmsapi.sandbox import Sandbox
+lines = []
+handler = logging.Handler()
+handler.emit = lambda record: lines.append(record.getMessage())
+logging.basicConfig(handlers=[handler])
+async def main():
+    sandbox = Sandbox()
+    async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        await client.me()
+asyncio.run(main())
+print(sum("/v1/me" in line for line in lines), len(logging.getLogger("cmsapi").handlers))
+"""
+    assert run(program).split() == ["1", "0"]
