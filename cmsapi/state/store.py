@@ -187,7 +187,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
         from cmsapi.state.memory import MemoryStore
 
         return MemoryStore()
-    if scheme == "sqlite" and rest.startswith("///") and len(rest) > len("///"):
+    if scheme == "sqlite" and rest[:3] == "///" and rest[3:] not in ("", ":memory:") and set("?\n").isdisjoint(rest):
         from cmsapi.state.sql import SqlStore
         from cmsapi.state.sqlite import sqlite
 
@@ -201,7 +201,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
         from cmsapi.state.redis import RedisStore
 
         return RedisStore(url, key)
-    shown = "memory:, sqlite:///file, postgresql://host/database or redis://host"
+    shown = "memory:, sqlite:///file without a query, postgresql://host/database or redis://host"
     raise ConfigError(f"state must be {shown}, got the scheme {scheme!r}")
 
 

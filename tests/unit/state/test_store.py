@@ -309,7 +309,19 @@ async def test_any_history_ends_as_in_memory(stores: Stores, steps: list[tuple[A
 
 
 @pytest.mark.parametrize(
-    "url", ["", "redis", "mysql://host", "sqlite://file", "sqlite:///", "redis://h:port", "redis://[h"]
+    "url",
+    [
+        "",
+        "redis",
+        "mysql://host",
+        "sqlite://file",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite:///x.db?timeout=5",
+        "sqlite:///x.db\n",
+        "redis://h:port",
+        "redis://[h",
+    ],
 )
 async def test_a_state_that_cannot_be_is_refused(url: str) -> None:
     """An invalid address is refused before anything is opened."""
