@@ -35,7 +35,9 @@ from cmsapi.wire.converter import dump
 from cmsapi.wire.operations import OPERATIONS, OperationTable
 
 if TYPE_CHECKING:
-    import aiohttp
+    from aiohttp import ClientSession
+else:
+    ClientSession = Any  # importing aiohttp takes long
 
 _PATH = re.compile(r'/(?!/)[!"$-~]*')  # percent-encoded, without a fragment, on this host
 _UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})  # specification 8, rule 3
@@ -97,7 +99,7 @@ class Client:
         timeouts: Timeouts | None = None,
         operations: OperationTable | None = None,
         transport: Transport | None = None,
-        session: aiohttp.ClientSession | None = None,
+        session: ClientSession | None = None,
         hooks: Sequence[Hook] = (),
         headers: Mapping[str, str] | None = None,
         proxy: str | None = None,

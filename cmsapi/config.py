@@ -13,7 +13,9 @@ from attrs.validators import optional
 from cmsapi.errors import ConfigError
 
 if TYPE_CHECKING:
-    import aiohttp
+    from aiohttp import ClientSession
+else:
+    ClientSession = Any  # importing aiohttp takes long
 
 
 HOUR = 3600.0
@@ -164,7 +166,7 @@ class Connect:
         ssl: TLS context, for private authorities or client certificates.
     """
 
-    session: aiohttp.ClientSession | None = field(default=None, eq=id)
+    session: ClientSession | None = field(default=None, eq=id)
     proxy: str | None = field(default=None, repr=False)
     ssl: ssl_module.SSLContext | None = field(default=None, eq=id)
 

@@ -23,7 +23,7 @@ def check_api_key(value: str | None) -> str:
     if not key:
         raise ConfigError("no API key: pass Client(api_key=...) or set CMSAPI_API_KEY")
     if not isinstance(key, str) or not key.startswith("sk_"):
-        raise ConfigError('api_key must begin with "sk_" (specification 5.2); nothing was sent')
+        raise ConfigError('api_key must be a str that begins with "sk_" (specification 5.2); nothing was sent')
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError("api_key has characters that no key has, such as spaces or line ends; nothing was sent")
     return key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from typing import Any
+from typing import Any, get_type_hints
 
 import aiohttp
 import pytest
@@ -54,6 +54,11 @@ def test_what_cannot_be_an_address_is_refused(url: str) -> None:
     """An address that is malformed, or would send the key in the clear, is refused."""
     with pytest.raises(ConfigError):
         Client("sk_1", base_url=url)
+
+
+def test_type_hints_can_be_evaluated() -> None:
+    """Containers that inject dependencies can read the types of the settings."""
+    assert {"api_key", "session"} <= get_type_hints(Client.__init__).keys()
 
 
 def test_the_environment_has_key_address_and_state(monkeypatch: pytest.MonkeyPatch) -> None:
