@@ -6,11 +6,11 @@ polls that find a job still running (misses), so the only question is which miss
 
 * `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table.
   For a known distribution, no other plan with as many misses has a lower expected lateness.
-* `Schedule.plan` takes the lowest price, the same for all kinds, whose misses fit. Recent misses and those before ages
-  have doubled may together take only a part of the free requests, so that some are left for jobs that unexpectedly
-  take long.
-* While little is known, a part goes to early polls, from which the schedule learns. Early polls that find a finished
-  job cost nothing, so they continue while they find some. Advised intervals are kept as long as they fit.
+* `Schedule.plan` takes the lowest price, the same for all kinds, whose misses fit. Recent misses, and those due before
+  the jobs' ages double, may together take only a part of the free requests, so that some are left for jobs that take
+  unexpectedly long.
+* While little is known, a part of them goes to early polls, from which the schedule learns. An early poll that hits
+  costs nothing, so they continue as long as they hit. The intervals that the service advises are kept while they fit.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def join_account(
     Accounts of one key and state share limiter and store, however they connect. A request takes at most ``seconds``.
 
     Raises:
-        ConfigError: Another client of the same key has other limits.
+        ConfigError: Another client of the same key and state has other limits.
     """
     for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # an account keeps its loop alive
         _ACCOUNTS.pop(ended, None)
