@@ -9,6 +9,7 @@
 It follows the specification, and `Choices` where that is silent. It shares no model, table or enum with the SDK.
 """
 
+# fmt: off
 from cmsapi.sandbox.durations import Fixed, Lognormal, Mixture
 from cmsapi.sandbox.faults import Fault, Faults
 from cmsapi.sandbox.ledger import AcceptedLaunch, Ledger, LoggedRequest
@@ -17,15 +18,6 @@ from cmsapi.sandbox.sandbox import Sandbox
 from cmsapi.sandbox.store import Choices
 
 __all__ = [
-    "AcceptedLaunch",
-    "Choices",
-    "Fault",
-    "Faults",
-    "Fixed",
-    "Ledger",
-    "Limits",
-    "LoggedRequest",
-    "Lognormal",
-    "Mixture",
-    "Sandbox",
+    "AcceptedLaunch", "Choices", "Fault", "Faults", "Fixed", "Ledger", "Limits", "LoggedRequest", "Lognormal",
+    "Mixture", "Sandbox",
 ]

@@ -169,14 +169,7 @@ class Sandbox:
         self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
     def finish(self, target: str | None = None) -> int:
-        """End running jobs at once.
-
-        Args:
-            target: Target as in `set_outcome`; None for all jobs.
-
-        Returns:
-            Number of jobs that ended.
-        """
+        """End the running jobs of a target as in `set_outcome`, or all of them, at once, and return their number."""
         return self._jobs.finish(target)
 
     @asynccontextmanager
