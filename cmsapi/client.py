@@ -7,14 +7,14 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from typing import Any, Self, get_type_hints
 from urllib.parse import urlsplit
 
 from attrs import define, evolve
 
 from cmsapi import resources
 from cmsapi._version import __version__
-from cmsapi.config import MARGIN, Connect, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.config import MARGIN, ClientSession, Connect, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.doctor import Diagnosis, examine
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
 from cmsapi.jobs.kinds import kinds_of
@@ -33,11 +33,6 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import query
 from cmsapi.wire.converter import dump
 from cmsapi.wire.operations import OPERATIONS, OperationTable
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
-else:
-    ClientSession = Any  # importing aiohttp takes long
 
 _PATH = re.compile(r'/(?!/)[!"$-~]*')  # percent-encoded, without a fragment, on this host
 _UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})  # specification 8, rule 3

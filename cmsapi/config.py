@@ -13,7 +13,7 @@ from attrs.validators import optional
 from cmsapi.errors import ConfigError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientSession as ClientSession
 else:
     ClientSession = Any  # importing aiohttp takes long
 
