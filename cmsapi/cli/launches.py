@@ -129,9 +129,9 @@ async def _run(
         if launch.dry_run:
             return 0 if enough else 1
         note(f"  batch     {name} in {re.sub('(?<=//)[^/@]*@', '', state).removeprefix('sqlite:///')}")  # no password
-        if unsettled := len(launched.intersection(items, batch._named(JobStatus.SENDING))):  # noqa: SLF001  the same
+        if earlier := len(launched.intersection(items, batch.unfinished)):
             seconds = Timeouts().request + MARGIN
-            note(f"  settling  launches of an earlier run: {unsettled}; up to {seconds:.0f} s")
+            note(f"  earlier   {earlier} not finished; launches under way are settled within {seconds:.0f} s")
         if launch.retry:
             await (batch.retry_failed() if launch.retry == "failed" else batch.retry_unknown())
         method = partial(attribute(client, WORK[kind].method), *before, **settings)

@@ -105,7 +105,7 @@ def test_kill_and_run_again(shell: Shell) -> None:
     process.communicate()
     code, out, err = shell.run(*batch)
     assert (code, len(out.splitlines()), len(shell.sandbox.ledger.launches)) == (0, KEYWORDS, KEYWORDS)
-    assert "settling" in err
+    assert "settled" in err
 
 
 @pytest.mark.slow
