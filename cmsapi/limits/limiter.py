@@ -274,7 +274,7 @@ class Limiter:
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
         if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
-            # This request was in flight when the newest answer came, which already counted it: it is nobody else's.
+            # This request was in flight when the newest answer came, which counted it: it is not another program's.
             self._others = max(0, self._others - 1)
         elif permit.rate is not None:  # the service counted this request later, whatever the order of arrival
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining

@@ -191,7 +191,7 @@ async def test_a_cancelled_task_launches_no_more(way: str) -> None:
 
 
 async def test_another_caller_of_a_held_launch_does_not_wait() -> None:
-    """A launch that is held back because nobody iterates proceeds for another caller with the same target."""
+    """A launch that is held back until its fan-out is iterated proceeds for another caller with the same target."""
     sandbox = Sandbox(keywords=60, durations=60)
     async with client_of(sandbox) as client:
         fan_out = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
