@@ -129,9 +129,9 @@ async def _run(
         if launch.dry_run:
             return 0 if enough else 1
         note(f"  batch     {name} in {re.sub('(?<=//)[^/@]*@', '', state).removeprefix('sqlite:///')}")  # no password
-        if earlier := len(launched.intersection(items, batch.unfinished)):
+        if unfinished := len(launched.intersection(items, batch.unfinished)):
             seconds = Timeouts().request + MARGIN
-            note(f"  earlier   {earlier} not finished; launches under way are settled within {seconds:.0f} s")
+            note(f"  earlier   {unfinished} not finished; launches under way are settled within {seconds:.0f} s")
         if launch.retry:
             await (batch.retry_failed() if launch.retry == "failed" else batch.retry_unknown())
         method = partial(attribute(client, WORK[kind].method), *before, **settings)
