@@ -40,7 +40,8 @@ class Balance:
 
     async def stands(self, pipeline: Pipeline) -> bool:
         """Return True if the balance is known not to have fallen below the expected one. Costs at most one request."""
-        left, expected = None, self._expected
-        if expected is not None:
-            left, expected = self._kind.balance(await pipeline.call("get_me", User)), self._expected
-        return left is not None and expected is not None and left >= expected
+        expected = self._expected  # before the request: a search that is answered meanwhile may not be in the balance
+        if expected is None:
+            return False
+        left = self._kind.balance(await pipeline.call("get_me", User))
+        return left is not None and self._expected is not None and left >= expected

@@ -143,6 +143,21 @@ async def test_answered_searches_do_not_count_against_one_that_failed(client: Cl
     assert accepted(sandbox) == 3
 
 
+async def test_a_search_that_is_answered_while_the_balance_is_read_explains_no_credit(
+    client: Client, sandbox: Sandbox
+) -> None:
+    """The balance may have been read before that search was accepted, so the credit is another one's."""
+    await LAUNCHES[SEARCH](client, sandbox)
+    fail(sandbox, SEARCH, status=500, effect=True)
+    fail(sandbox, "get_me", slow=5)
+    failing = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "a"))
+    await asyncio.sleep(3)
+    await client.content_ideas.search(sandbox.workspace_id, "b")
+    with pytest.raises(LaunchUnknownError):
+        await failing
+    assert [len(sandbox.ledger.launches_of(word)) for word in "ab"] == [1, 1]
+
+
 async def test_a_search_in_doubt_keeps_the_balance_of_others_unknown(client: Client, sandbox: Sandbox) -> None:
     """A balance that is read while another search may have been charged does not allow a repeat."""
     fail(sandbox, SEARCH, status=500, effect=True)
