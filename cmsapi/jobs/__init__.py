@@ -1,1 +1,1 @@
-"""Asynchronous work at the service: launched at most once, polled within the limits, awaited by any number of tasks."""
+"""Jobs, the asynchronous work at the service: launches, polls within the limits, fan-outs, batches and reviews."""

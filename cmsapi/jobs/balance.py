@@ -12,7 +12,7 @@ from cmsapi.transport.pipeline import Pipeline
 
 
 class Balance:
-    """Search credits that should be left if only the confirmed launches were accepted."""
+    """The expected balance of search credits: the balance last read, less the searches accepted since then."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -21,21 +21,21 @@ class Balance:
         self._lock = asyncio.Lock()
 
     async def read(self, pipeline: Pipeline) -> User:
-        """Read the user with the current balances. Costs one request."""
+        """Return the user, and set the expected balance unless a search is being launched. Costs one request."""
         user = await pipeline.call("get_me", User)
         if not self.in_flight:
             self._expected = self._kind.balance(user)
         return user
 
     async def prepare(self, pipeline: Pipeline) -> None:
-        """Read the balances before the first search."""
+        """Read the balance unless it is known or a search is being launched. Costs at most one request."""
         async with self._lock:
             if self._expected is None and not self.in_flight:
                 with contextlib.suppress(CMSError):
                     await self.read(pipeline)
 
     def changed(self, *, accepted: bool) -> None:
-        """Account for an accepted search, or for one of unknown outcome, after which the balance must be read again."""
+        """Subtract an accepted search; if acceptance is unknown, discard the balance until it is read again."""
         self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:

@@ -42,7 +42,7 @@ class BatchStatus:
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the status of a batch from the number of its items by status."""
+    """Return the `BatchStatus` for the number of items in each status."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))
@@ -54,7 +54,7 @@ class Batch:
     def __init__(self, name: str, recovery: Recovery) -> None:
         self.name: str = check_text("name", name)
         self._recovery = recovery
-        self._statuses: dict[str, JobStatus] = {}  # of items, as far as this program knows
+        self._statuses: dict[str, JobStatus] = {}  # by item, as far as this program knows
         self._run: _BatchRun[Any, Any] | None = None
 
     async def __aenter__(self) -> Self:
@@ -78,13 +78,13 @@ class Batch:
         ordered: bool = False,
         on_review: OnReview | None = None,
     ) -> FanOut[I, R]:
-        """Launch a job for each item that has none, and return the outcomes of all items, those of earlier runs first.
+        """Launch a job for each item that has no launch yet, and return the outcomes of all items.
 
-        Items that have ended usually cost no request, running ones are waited for, and unknown launches fail with
+        Jobs that have ended usually cost no request, running jobs are waited for, and unknown launches fail with
         `LaunchUnknownError` until `retry_unknown` is called. Failed items stay failed until `retry_failed` is called.
 
-        The arguments are those of `Jobs.map`, plus two: ``key`` names an item, and duplicate names are refused when the
-        iteration begins; ``on_review`` decides on articles, even from earlier runs, unless a launch has its own.
+        The arguments are those of `Jobs.map`, and two more: ``key`` returns the name of an item, which must be unique;
+        ``on_review`` decides on articles, including those of earlier runs; one passed to the launch takes precedence.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def progress(self) -> Progress:
-        """Progress of the latest run, including earlier outcomes; before a run, that of the batch when last read."""
+        """Progress of the latest run, including outcomes of earlier runs; before a run, the counts as last read."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -184,7 +184,7 @@ class _BatchRun(Run[I, R]):
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
-        """Follow an item that an earlier run has launched to its outcome."""
+        """Record, or wait for, the outcome of an item that already has a launch."""
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
@@ -213,7 +213,7 @@ class _BatchRun(Run[I, R]):
             self.follow(number, item, Job(tracked, self._poller))
         elif there is not None:
             self._take_over(number, item, there)
-        else:  # its process found that the launch had not been sent
+        else:  # the launching process has deleted the row: nothing was accepted
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:

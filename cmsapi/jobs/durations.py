@@ -16,9 +16,9 @@ _RATIO = 1.1  # factor between two steps of the scale of ages
 _STEPS = 110  # steps of the scale of ages, which ends at 18 hours
 _GUESS = 60.0  # guessed median duration in seconds, before any job has been seen
 _SPREAD = 1.4
-"""Standard deviation of the logarithm of the guessed duration: seconds and half an hour are both likely."""
+"""Standard deviation of the natural logarithm of the guessed duration: 95 % lie between 4 s and 16 min."""
 _WEIGHT = 3.0  # weight of the guess, as a number of jobs
-_HARDIEST = 1e-3  # smallest share of the jobs at a step that outlive the step: no age is certain to be the last
+_HARDIEST = 1e-3  # smallest share of jobs assumed to outlive a step, so that no age is certain to be the last
 
 AGES = tuple(_FIRST_AGE * _RATIO**step if step >= 0 else 0.0 for step in range(-1, _STEPS))
 LAST = len(AGES) - 1
@@ -68,7 +68,7 @@ class Durations:
             self._at_risk[step] += 1
 
     def saw_end(self, since: float, age: float) -> None:
-        """Account for a job that ended between two ages: the steps in between share its end by likelihood."""
+        """Account for a job that ended between two ages; spread its end over the steps between them by likelihood."""
         first = step_of(since)
         steps = range(first, min(LAST, max(step_of(age) + 1, first + 1)))
         weights = [self.alive[step] - self.alive[step + 1] + 1e-9 for step in steps]

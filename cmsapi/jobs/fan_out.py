@@ -1,7 +1,7 @@
 """Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
-Errors of the service are outcomes; errors in the program (in the launching function, in ``on_review``) are raised by
-the iteration at once. While an item's launching function runs, the launch inside it finds the item in `CURRENT_ITEM`.
+A `CMSError` is the outcome of its item; an `ArgumentError`, a launch's `ClientClosedError` and all other errors are
+raised by the iteration at once. `CURRENT_ITEM` tells a launch to which item it belongs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Run(Generic[I, R]):
     _poller: Poller
     _launch: Callable[[I], Any] | None  # None for items that are jobs
     _items: Iterable[I] | AsyncIterable[I]
-    _in_flight: int | None  # None for as many as the hour allows
+    _in_flight: int | None  # None for as many as the hourly limit allows
     _budget: Budget
     _timeout: float
     _batch: str | None = None
@@ -66,13 +66,13 @@ class Run(Generic[I, R]):
     launched: list[Job[R]] = field(factory=list, init=False)
     outcomes: deque[tuple[int, Outcome[I, R]]] = field(factory=deque, init=False)
     failure: BaseException | None = field(default=None, init=False)
-    asked: asyncio.Event = field(factory=asyncio.Event, init=False)  # set while outcomes are asked for
+    asked: asyncio.Event = field(factory=asyncio.Event, init=False)  # set by ``anext``, cleared if it is cancelled
     arrived: asyncio.Event = field(factory=asyncio.Event, init=False)
     changed: asyncio.Event = field(factory=asyncio.Event, init=False)
 
     @property
     def finished(self) -> bool:
-        """True if no further outcome will come."""
+        """True if no further outcome will be added."""
         return self.failure is not None or (self._fed and not self.running)
 
     def begin(self) -> None:
@@ -82,12 +82,12 @@ class Run(Generic[I, R]):
             self.start(self._feed())
 
     async def stop(self) -> None:
-        """Stop launching, and stop waiting for jobs; the state keeps the launches that were sent."""
+        """Stop launching jobs and waiting for them; return when the tasks have ended. The state keeps sent launches."""
         self.abandon()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def abandon(self) -> None:
-        """Stop launching, and stop waiting for jobs."""
+        """Stop launching jobs and waiting for them, without waiting for the tasks to end."""
         self._stopped = True
         self._poller.waiting.pop(self, None)
         for task in self._tasks:
@@ -135,14 +135,14 @@ class Run(Generic[I, R]):
             self._tell()
 
     async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
-        """Yield the items that have to be launched, with their numbers."""
+        """Yield the items to launch (or to wait for, if they are jobs), with their numbers."""
         number = 0
         async for item in each(self._items):
             yield number, item
             number += 1
 
     def start(self, work: Coroutine[Any, Any, None], reserved: float = 0.0) -> None:
-        """Run ``work`` in a task that is stopped with the run; at its end, give back the requests reserved for it."""
+        """Run ``work`` in a task that is stopped with the run, and release ``reserved`` requests when the task ends."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(partial(self._worked, reserved))
@@ -164,7 +164,7 @@ class Run(Generic[I, R]):
         return await self._poller.room(self._kind)
 
     async def one(self, number: int, item: I) -> None:
-        """Launch the job of an item."""
+        """Launch the job of an item, and follow the job."""
         assert self._launch is not None  # noqa: S101  the items are not jobs
         try:
             key = self._key(item) if self._batch else ""
@@ -188,7 +188,7 @@ class Run(Generic[I, R]):
         self.follow(number, item, job)
 
     def follow(self, number: int, item: I, job: Job[R]) -> None:
-        """Wait for a job, and keep its outcome."""
+        """Begin to wait for a job, and record its outcome when the wait ends."""
         wait = self.waits[number] = job.begin_wait(self._timeout)
         wait.ended.add_done_callback(partial(self._ended, number, item, job), context=self._context)
 
@@ -206,7 +206,7 @@ class Run(Generic[I, R]):
             self._fail(error)
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Keep an outcome until it is asked for."""
+        """Record an outcome, for the iteration to return."""
         self.running -= 1
         unknown = isinstance(outcome.error, LaunchUnknownError)
         self.counts["succeeded" if outcome.ok else "unknown" if unknown else "failed"] += 1
@@ -226,7 +226,7 @@ class Run(Generic[I, R]):
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
     """Outcomes of many jobs: iterate over them with ``async for`` as they come, or ``await`` the list of all.
 
-    Launching begins with the iteration; if that is cancelled, launching pauses until the iteration is resumed. When the
+    Launching begins with the iteration. If the iteration is cancelled, launching pauses until it is resumed. If the
     fan-out is used as a context manager, launching stops at the end of the block. Running jobs go on at the service.
     """
 
@@ -287,7 +287,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return self._all().__await__()
 
     async def to_pandas(self) -> DataFrame:
-        """Return the outcomes as a pandas DataFrame, like `cmsapi.to_pandas`, without those already iterated over."""
+        """Return the outcomes as a pandas DataFrame, like `cmsapi.to_pandas`, except those already iterated over."""
         return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:
@@ -325,7 +325,7 @@ def check_options(
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
-    """Yield the items."""
+    """Yield the items of a synchronous or asynchronous iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

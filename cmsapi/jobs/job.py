@@ -43,12 +43,12 @@ class Job(Generic[T]):
 
     @property
     def id(self) -> str:
-        """Identifier that the service gave the job; for an analysis, which has none, the identifier of its target."""
+        """Identifier that the service gave the job; `target` if there is none (an analysis) or it is unknown."""
         return self._tracked.token.own or self._tracked.token.id
 
     @property
     def target(self) -> str:
-        """Identifier of the keyword, prompt or content that the job works on; for a search or document, its own."""
+        """Identifier of the keyword, prompt or content that the job works on; for a search or document, its `id`."""
         return self._tracked.token.id
 
     @property
@@ -58,7 +58,7 @@ class Job(Generic[T]):
 
     @property
     def status(self) -> JobStatus:
-        """Status that the latest clear poll has shown: ``running``, ``review``, ``succeeded`` or ``failed``."""
+        """Latest known status: ``running``, ``review``, ``succeeded`` or ``failed``; unclear polls do not change it."""
         value = self._tracked.value
         decided = isinstance(value, GenerationReview) and value.decision is not None
         return JobStatus.SUCCEEDED if decided else JobStatus(self._tracked.phase.value)
@@ -93,14 +93,14 @@ class Job(Generic[T]):
         Costs polls, which all waits for the job share, and no credit.
 
         Args:
-            timeout: Seconds to wait, or a timedelta; None for as long as `PollPolicy.job_timeout` allows.
+            timeout: Seconds to wait, or a timedelta; None for `PollPolicy.job_timeout`, which is also the maximum.
 
         Raises:
             JobFailedError: The service reports a failure.
             JobWaitTimeoutError: The timeout has passed. The job goes on, and can be waited for again.
             UnclearJobError: The service's answers could not be understood for `PollPolicy.unclear_timeout`.
             JobDetachedError: The job was detached.
-            CMSError: Polls failed for `PollPolicy.outage_timeout`, or the key was refused.
+            CMSError: Polls failed for `PollPolicy.outage_timeout`, the key was refused, or the client was closed.
         """
         wait = self.begin_wait(check_seconds("timeout", timeout))
         try:
@@ -114,9 +114,9 @@ class Job(Generic[T]):
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
-        """Poll an unfinished job now and return its status. Costs one request, and at the end also those of the result.
+        """Poll the job unless it has ended, and return its status. Costs one request, plus those for a search's ideas.
 
-        A search whose ideas are incomplete is read again.
+        A job in review, or a search with an incomplete list of ideas, is polled again. A failed poll raises its error.
         """
         value = self._tracked.value
         incomplete = isinstance(value, ContentIdeas) and not value.complete
@@ -125,7 +125,7 @@ class Job(Generic[T]):
         return self.status
 
     async def review(self) -> GenerationReview:
-        """Wait until the article of a generation can be decided on, and return its review, like ``await job``."""
+        """Wait until a generation is in review or has succeeded, and return its review, like ``await job``."""
         if self.kind is not JobKind.GENERATION:
             raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
         return await self.wait()  # type: ignore[return-value]  # the result of this kind
@@ -139,11 +139,11 @@ class Job(Generic[T]):
         self._tracked.listeners += ((phase, listener),)
 
     def events(self) -> JobEvents:
-        """Return a stream of poll events from now on, until the job ends. While it is awaited, the job is polled."""
+        """Return a stream of poll events from now until the job ends. The job is polled while the stream is awaited."""
         return JobEvents(self._tracked, self._poller)
 
     def detach(self) -> None:
-        """End all waits for the job in this program. The job goes on at the service."""
+        """End all waits for the job in this program with `JobDetachedError`. The job goes on at the service."""
         problem = f"{self._tracked} was detached; it goes on at the service"
         self._tracked.interrupt(JobDetachedError(problem, token=self.token))
 
@@ -174,7 +174,7 @@ class Wait:
         """End the wait."""
         self._timer.cancel()
         if self.ended.done() and not self.ended.cancelled():
-            self.ended.exception()  # marked as seen
+            self.ended.exception()  # marks the exception as retrieved
         self._tracked.waiters.remove(self.ended)
         self._poller.unwatch(self._tracked)
 
@@ -204,7 +204,7 @@ class JobEvents(AsyncIterator[JobObserved]):
             finally:
                 self._poller.unwatch(self._tracked)
         shown = self._shown[0]
-        if shown is None:  # stays, so that a stream that has ended stays ended
+        if shown is None:  # stays in the queue, so that the stream stays ended
             raise StopAsyncIteration
         self._shown.popleft()
         if isinstance(shown, BaseException):

@@ -1,12 +1,12 @@
 """The kinds of jobs: how each is launched and polled, and how the polled document is read.
 
-Most jobs have no document of their own: a keyword shows the state of its newest analysis, a content that of its newest
-generation. So completion is a change, not a state. An analysis has ended when its word is terminal and a running word
-was seen since the launch, or ``lastAnalyzedAt`` is not before the launch by the service's own clock. A document that
-still looks as before the launch means that the job is running, however long that takes; only a failure, or a terminal
-word without times to compare, is believed after `_BELIEVED` seconds.
+Most jobs have no document of their own: a keyword shows only its newest analysis, a content only its newest generation.
+So a terminal status may be from before the launch. An analysis has ended if its status is terminal and either a poll
+since the launch has shown it running, or ``lastAnalyzedAt`` is not before the launch by the service's clock. Any other
+terminal status counts as running, or as unclear if it is a success without times to compare. After `_BELIEVED`
+seconds, such a success, or any failure, is believed.
 
-Nothing is inferred from counts, order or silence: a document that is not explicit is `Phase.UNCLEAR`, with the reason.
+Nothing is inferred from counts or order: an unlisted status is `Phase.UNCLEAR`, with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cmsapi.models import (
 )
 from cmsapi.wire.converter import structure, to_dict
 
-_BELIEVED = 60.0  # seconds after which such a terminal word is believed, although it may be from an earlier launch
+_BELIEVED = 60.0  # seconds after which a failure or an undated success is believed to be of this launch
 
 
 class JobKind(StrEnum):
@@ -55,14 +55,14 @@ class LaunchContext:
     """What is known about a launch when a document is read."""
 
     at: datetime | None  # time by the service's clock; None if no answer has shown it
-    age: float
+    age: float  # seconds since the launch
     moved: bool = False  # whether a poll has shown the job running
     own: str | None = None  # identifier that the service gave this job, if its kind has one
     before: str | None = None  # identifier of the generation that the document showed before the launch
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Return the service's time at a loop time, from the ``Date`` of an answer; None without a valid ``Date``."""
+    """Convert a loop time to the service's clock, by the ``Date`` of a new answer; None without a valid ``Date``."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -78,17 +78,17 @@ class Kind:
     name: JobKind
     launch: str  # operation that launches it
     poll: str  # operation that reads its document
-    shape: type[Model]  # of that document
+    shape: type[Model]  # model of that document
     answer: Any  # type of the answer to a launch: a model, or its union with None
     credit: CreditType | None = None  # type of credit that a launch costs
     words: Mapping[str, str] = field(factory=dict)  # additional words, from `PollPolicy.words`
 
     status_field: ClassVar[str] = "status"
-    # Whether a target has one such job at a time, shown by its document: launches join it, and lost ones can be found.
+    # Whether a target has at most one such job, shown by its document: launches join it, and a lost one can be found.
     exclusive: ClassVar[bool] = False
 
     def balance(self, user: User) -> int | None:
-        """Return the credits left for launches of this kind; None if they cost none or the service does not say."""
+        """Return the credits left for launches of this kind; None if these cost no credit or the balance is unknown."""
         if user.organization is None or user.organization.credits is None or self.credit is None:
             return None
         name = "content_ideas_searches" if self.credit is CreditType.CONTENT_IDEA_SEARCH else self.credit.value
@@ -132,7 +132,7 @@ class SearchKind(Kind):
 
 @frozen
 class AnalysisKind(Kind):
-    """Analyses of keywords and prompts, which have no identifier of their own."""
+    """Analyses of keywords and prompts; an analysis has no identifier of its own."""
 
     status_field: ClassVar[str] = "analysis_status"
     time_field: ClassVar[str] = "last_analyzed_at"
@@ -140,7 +140,7 @@ class AnalysisKind(Kind):
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
         if getattr(document, self.status_field) is None:
-            return Observation(Phase.RUNNING)  # as before the first analysis
+            return Observation(Phase.RUNNING)  # as it is before the first analysis
         seen = super().read(document, launch)
         if seen.phase in (Phase.UNCLEAR, Phase.RUNNING) or launch.moved or self._is_new(document, launch):
             return seen
@@ -149,7 +149,7 @@ class AnalysisKind(Kind):
             return seen
         if untimed and seen.phase is Phase.SUCCEEDED:
             return Observation(Phase.UNCLEAR, "a success that may be of an earlier analysis")
-        return Observation(Phase.RUNNING)  # as before the launch
+        return Observation(Phase.RUNNING)  # the status may be from before the launch
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
         return super().read(document, launch).phase is Phase.RUNNING or self._is_new(document, launch)

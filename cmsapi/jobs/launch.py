@@ -1,10 +1,10 @@
-"""Launches: at most once, never lost.
+"""Launches: each is recorded in the state before it is sent, so that a crash loses none.
 
-A launch costs credits, and the service does not recognize a launch that it receives twice. So a launch is written to
-the state, as a row, before it is sent. `cmsapi.jobs.launch_failures` decides what follows from its answer.
+Most launches cost a credit, and the service does not recognize a launch that it receives twice. So a row is inserted
+into the state before a launch is sent, and `cmsapi.jobs.launch_failures` decides what follows from a failure.
 
-A launch runs in a task of its own. Before it is sent, it is cancelled with the last caller that waits for it; after
-that it goes on, even if every caller is cancelled, and its row records the job.
+A launch runs in a task of its own. When its last caller is cancelled, a launch that was not sent is cancelled too; one
+that was sent goes on, and its row records the job.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from cmsapi.wire.converter import dump
 
 @define(eq=False)
 class Budget:
-    """Credits that launches may cost; None for no limit."""
+    """Credits that launches may cost (None for no limit), and that they have cost."""
 
     limit: int | None
     spent: int = 0
@@ -65,9 +65,9 @@ class Item:
     """An item of a fan-out, while its launching function is running."""
 
     budget: Budget
-    asked: asyncio.Event  # set while outcomes are asked for; else nothing is launched
+    asked: asyncio.Event  # cleared while the iteration is cancelled; nothing is launched then
     batch: str | None = None
-    key: str = ""  # its name in the batch
+    key: str = ""  # name of the item in the batch
     on_review: OnReview | None = None
     used: bool = False  # whether the function has launched a job
 
@@ -77,7 +77,7 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 
 
 class _InTheWayError(Exception):
-    """Raised when the target or item has another launch, or another process took over this launch; carries the row."""
+    """Raised with the row in the way: the target or item has another launch, or another process took over this one."""
 
 
 class _SuspendedError(Exception):
@@ -102,7 +102,7 @@ class Launcher:
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
-        """Launch a job, or join the running job of the target, whose identifier is in the operation's path."""
+        """Launch a job, or join the running job of the target; ``target`` is the identifier in the operation's path."""
         item, known = CURRENT_ITEM.get(), self.recovery.kinds[kind]
         if item is not None:
             if item.used:
@@ -144,7 +144,7 @@ class Launcher:
                 launch.task.cancel()
 
     async def aclose(self) -> None:
-        """Wait for launches that were sent, and refuse those that were not."""
+        """Wait for the launches that were sent, and end the others with `ClientClosedError`."""
         poller = self.pipeline.account().poller
         mine = [each for key, each in (poller.pending.items() if poller else ()) if key[0] == self.pipeline.account]
         for launch in mine:
@@ -155,7 +155,7 @@ class Launcher:
 
 
 class Launch:
-    """One launch and all callers that wait for it, from the call to the job."""
+    """One launch and all callers that wait for it, from the call until the job is known."""
 
     task: asyncio.Task[Tracked]
 
@@ -183,7 +183,7 @@ class Launch:
         self._budgets = [launcher.budget, *([item.budget] if item else [])] if kind.credit else []
         self._deadline = launcher.pipeline.timeouts.request + MARGIN
         self._number = 0
-        self._began = 0.0  # loop time at which the latest attempt was sent
+        self._began = 0.0  # loop time right before the latest attempt was sent
         self._first = True  # whether a refusal is final: all earlier attempts were unsent or got a 429
         self._doubtful = False  # whether an attempt may have been carried out
         self._found: Tracked | None = None  # the job, if its document has shown it after a failure
@@ -271,12 +271,12 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """Read the balance (for a search) or the newest generation, to recognize the new job after a failure."""
+        """For a search, read the balance; for a generation, read the newest one. Both are compared after a failure."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
         elif kind.name is JobKind.GENERATION:
-            with contextlib.suppress(NotFoundError, ConflictError):  # or null: there is no generation
+            with contextlib.suppress(NotFoundError, ConflictError):  # 404, 409 or null: there is no generation yet
                 newest: Any = await self._pipeline.call(kind.poll, kind.shape | None, self._token.id)  # type: ignore[arg-type]  # a type
                 self._token = evolve(self._token, before=newest and newest.id)
 
@@ -389,5 +389,5 @@ class Launch:
 
 
 def _digest(pipeline: Pipeline, body: Any) -> str:
-    key = pipeline.headers["Authorization"].encode()  # so that instructions cannot be guessed from their digest
+    key = pipeline.headers["Authorization"].encode()  # keyed, so that settings cannot be guessed from their digest
     return hmac.new(key, dump(body), hashlib.sha256).hexdigest()[:32]

@@ -1,19 +1,19 @@
-"""The meaning of an answer to a launch, or of no answer, and what cmsapi does next.
+"""What follows from each outcome of an attempt to launch; `RetryPolicy` limits the number of attempts.
 
-===========================================================  ==========================================================
-What came                                                    What follows
-===========================================================  ==========================================================
-nothing left this machine                                    repeat
-429, or 503 in the specification's form                      repeat after the wait (specification 7)
-4xx in the specification's form to the first attempt         delete the row, raise
-500 or 502 in the specification's form                       read the job's document: adopt a launch that it shows, else
-                                                             repeat. A search, which no document shows, is repeated only
-                                                             if the balance has not fallen; else unknown
-anything else, and 4xx to a later attempt                    once no request can be under way any more, read the job's
-                                                             document: adopt a launch that it shows, else unknown
-===========================================================  ==========================================================
+=====================================================  ================================================================
+Outcome                                                What follows
+=====================================================  ================================================================
+nothing reached the service                            repeat
+429, or 503 in the specification's form                repeat after the wait (specification 7)
+4xx in the specification's form to the first attempt   delete the row, raise
+500 or 502 in the specification's form                 adopt the job if its document shows the launch, else repeat; a
+                                                       search is repeated if the balance has not fallen, else unknown
+anything else, and 4xx to a later attempt              once no request can be under way any more, read the document:
+                                                       adopt the job if it shows the launch, else unknown
+=====================================================  ================================================================
 
-A document that does not show a launch proves nothing, so the caller has to decide about an unknown launch.
+Attempts that were not sent or got a 429 do not count as the first. A document that does not show a launch proves
+nothing, so the caller has to decide about an unknown launch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 def verdict_of(failure: CMSError, *, first: bool) -> Verdict:
-    """Return what a failure means; a refusal of a later attempt says nothing about the earlier ones."""
+    """Return what a failure means. A refusal is final only if ``first``: it says nothing about earlier attempts."""
     if isinstance(failure, NotSentError):
         return Verdict.REPEAT
     if isinstance(failure, ConfigError):  # unusable settings stay unusable

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Launch many jobs, and wait for jobs from any program."""
+    """Launch many jobs, and wait for jobs launched by any program."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -133,7 +133,7 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of a token's job: from the state if it shows the end, else by one poll.
+        """Return the status of a token's job: from the state if it shows the end, else by at most one poll.
 
         Call this as often as you like: polls are at least `PollPolicy.min_interval` apart, with none after the end.
         """
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended and unknown launches older than that, with their items, and return the number of launches."""
+        """Delete ended or unknown launches older than ``older_than`` and their items; return the number of launches."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
@@ -204,4 +204,4 @@ class JobPlan:
     credits_left: int | None  # None if the service does not say
     requests: int  # approximate
     requests_left: int  # in this hour
-    seconds: float | None  # approximate; None until such a job was seen to end
+    seconds: float | None  # approximate; None until a job of this kind was seen to end

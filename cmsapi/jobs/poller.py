@@ -52,33 +52,33 @@ from cmsapi.wire.paging import Page
 _UNCLEAR_POLLS = 3  # minimum number of polls in a row with the same reason before a wait ends as unclear
 _FIRST_PAUSE = 2.0  # seconds without polls after the first failed poll
 _LONGEST_PAUSE = 60.0  # maximum seconds without polls during an outage
-LOOK = 1.0  # seconds between two looks at a crowded hour, or at a launch by another process
-_LARGEST = 262_144  # maximum bytes of a compressed result in the state; a larger result is read again
+LOOK = 1.0  # seconds between two checks for free requests, or for the outcome of a launch by another process
+_LARGEST = 262_144  # maximum bytes of a compressed result in the state; a larger one is read again from the service
 
 
 class Poller:
-    """Polls all watched jobs of an account, and keeps what its launches share."""
+    """Poll all watched jobs of an account, and hold the data that its launches share."""
 
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
         self.balance: Balance = Balance(kinds_of()[JobKind.SEARCH])
         self.pending: dict[Any, Any] = {}  # launches that have no job yet, by client, kind and target
-        self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # kind, if it is known, and number of items held back
-        self.admitted: float = 0.0  # requests set aside for launches of fan-outs that have no job yet
+        self.waiting: dict[Any, tuple[JobKind | None, int]] = {}  # by fan-out: kind, if known; number of waiting items
+        self.admitted: float = 0.0  # requests reserved for launches of fan-outs that have no job yet
         self.job_timeout: float = policy.job_timeout
         self.limiter: Limiter = account.limiter
         self._policy = policy
-        # Requests that a result is assumed to take, besides the poll that finds it, until one has been read.
+        # Requests that a result takes, besides the poll that finds the job ended; a guess until a result has been read.
         results = {str(kind): 1.0 if kind is JobKind.SEARCH else 0.0 for kind in JobKind}
         self.schedule: Schedule[Tracked] = Schedule(results, policy.min_interval, policy.max_interval)
         self._polls: dict[Tracked, asyncio.Task[BaseException | None]] = {}
-        self.remembered: deque[Tracked] = deque(maxlen=RateLimits().per_hour)  # whose status was asked for
+        self.remembered: deque[Tracked] = deque(maxlen=RateLimits().per_hour)  # jobs that `Jobs.status` was asked about
         self._known: WeakValueDictionary[tuple[str, str], Tracked] = WeakValueDictionary()
         self._timer: asyncio.TimerHandle | None = None
         self._failing_since = math.inf  # when the first poll since the last success failed
-        self._quiet_until = -math.inf  # loop time before which no poll is sent; infinity while a lone poll is under way
+        self._quiet_until = -math.inf  # earliest time of the next poll after a failure; infinity during that poll
         self._changed = True  # whether something has happened since the latest plan
-        self._crowded = False  # whether that plan could not keep the advised intervals
+        self._crowded = False  # whether the latest plan exceeds the advised intervals
         self._planned = -math.inf  # when the latest plan was made
         self._opening = asyncio.Lock()
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
@@ -92,7 +92,7 @@ class Poller:
         return known
 
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
-        """Return the tracked job of a token, the same object for all callers; ``new`` for a job just launched."""
+        """Return the tracked job of a token, the same for all callers while it runs; ``new`` for a new launch."""
         known = self._known.get((kind.name, token.id))
         same = known is not None and not new and (known.token.own, known.token.at) == (token.own, token.at)
         if known is not None and same and (not known.done or (token.at and known.phase is not Phase.REVIEW)):
@@ -110,7 +110,7 @@ class Poller:
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
-                # Another process took this process for dead, but knew less than is known here now.
+                # Another process has settled the launch, taking this process for dead, but the answer came here.
                 row = await self.store.get(row.id) or row
                 await self.store.update(row, **known)
         except StateError as error:
@@ -140,18 +140,18 @@ class Poller:
             raise error
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until jobs of a kind have ended, with those held back; None until an end was seen."""
+        """Estimate the seconds until the running jobs of a kind and ``held`` more end; None before one has ended."""
         now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
-        """Return the number of requests that the whole life of a job takes; the largest if its kind is not known."""
+        """Return the number of requests from a job's launch to its result; for None, the maximum of all kinds."""
         results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
     async def room(self, kind: JobKind | None) -> float:
-        """Wait until the hour has requests for another job, reserve them in `admitted`, and return their number."""
+        """Wait until enough requests are free for another job, reserve them in `admitted`, and return their number."""
         while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with anyio.move_on_after(LOOK):
@@ -161,7 +161,7 @@ class Poller:
         return life
 
     def changed(self) -> None:
-        """Have the schedule and the waiting launches check the hour again."""
+        """Have the schedule and the waiting launches check the free requests again."""
         self._changed = True
         self._room.set()
         self._set_timer(asyncio.get_running_loop().time())
@@ -173,7 +173,7 @@ class Poller:
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
 
     async def open(self, pipeline: Pipeline) -> None:
-        """Set the scope of a shared state, and load its durations. Costs one request the first time."""
+        """Set the scope of a shared store, and load the learned durations. Costs one request the first time."""
         store = self.store
         if not isinstance(store, SharedStore) or store.scope:
             return
@@ -212,11 +212,11 @@ class Poller:
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at, context=Context())  # polls serve all
+        self._timer = asyncio.get_running_loop().call_at(at, self._tick, at, context=Context())  # not a caller's
 
     def _tick(self, at: float) -> None:
         try:
-            # A timer may fire early by the clock's resolution; it must not mistake its own time for the future.
+            # A timer may fire early, by the clock's resolution: its time then counts as the present.
             self._poll_due(max(at, asyncio.get_running_loop().time()))
         except BaseException as error:  # waiters must not wait forever
             for job in list(self.schedule.jobs):
@@ -254,20 +254,20 @@ class Poller:
                 observation = job.kind.read(document, LaunchContext(job.token.at, age, job.moved, job.token.own))
                 if observation.phase is Phase.SUCCEEDED and job.kind.name is JobKind.SEARCH:
                     document = await self._ideas(job, document)
-            except (NotFoundError, ConflictError) as error:  # reads lag behind writes
+            except (NotFoundError, ConflictError) as error:  # a read may not show a recent write yet
                 observation = Observation(Phase.UNCLEAR, f"the service does not show it ({error.status})")
             self._quiet_until, self._failing_since = -math.inf, math.inf
             await self._observe(job, observation, document)
         except (TransportError, ServerError, RateLimitedError, DecodeError) as error:
             self._failed(job, error)
             return error
-        except BaseException as error:  # a refused key, a closed client, a bug, the end of a test: no wait helps
+        except BaseException as error:  # a refused key, a closed client, a bug, the end of a test: waiting cannot help
             job.interrupt(error)
             return error
         finally:
             job.polled = asyncio.get_running_loop().time()
             self._polls.pop(job, None)
-            if self._quiet_until == math.inf:  # this was the lone poll, and it ended in another way
+            if self._quiet_until == math.inf:  # this was the one poll after a pause, and another kind of error ended it
                 self._quiet_until = job.polled + _FIRST_PAUSE
             self.changed()
         return None
@@ -291,7 +291,7 @@ class Poller:
             self.schedule.ended(job, now)
 
     async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
-        """End a job: have its article decided on, write the end to the state, and end the waits."""
+        """End a job: let ``on_review`` decide on its article, write the end to the state, and end the waits."""
         error = None
         if phase is Phase.REVIEW:
             await self._write_down(job, status=JobStatus.REVIEW)
@@ -318,7 +318,7 @@ class Poller:
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
-        """Change the row of a job. A failing state is only logged, so that the waiters still get the result."""
+        """Change a job's row, and save durations. A `StateError` is only logged: the waiters must get their result."""
         try:
             row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:
@@ -356,7 +356,7 @@ class Poller:
     def _failed(self, job: Tracked, error: CMSError) -> None:
         now = asyncio.get_running_loop().time()
         self._failing_since = min(self._failing_since, now)
-        # As long as polls have been failing, so that pauses double, however many polls fail together.
+        # The pause is as long as polls have been failing, so pauses double however many polls fail at once.
         self._quiet_until = now + min(_LONGEST_PAUSE, max(_FIRST_PAUSE, now - self._failing_since))
         if job in self.schedule.jobs:
             self.schedule.failed(job, now)

@@ -19,7 +19,7 @@ class Progress:
     unknown: int  # with a launch that may or may not have been accepted
     credits: int  # that the launches have cost
     requests: int  # sent by this process with the key since the fan-out was created
-    seconds_left: float | None  # approximate; None until such a job was seen to end
+    seconds_left: float | None  # approximate; None until a job of this kind was seen to end
 
     @property
     def done(self) -> int:

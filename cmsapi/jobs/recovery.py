@@ -33,7 +33,7 @@ from cmsapi.wire.converter import parse
 
 @frozen
 class Recovery:
-    """Find the jobs of launches, for one client."""
+    """Find the jobs of launches in the state, for one client."""
 
     pipeline: Pipeline
     kinds: dict[JobKind, Kind]
@@ -97,7 +97,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Adopt a launch if its job's document shows it, else mark it unknown and raise; ``began`` is its loop time."""
+        """Return a launch's job if the job's document shows the launch; else mark the launch unknown and raise."""
         try:
             tracked = await self.look(row, began, on_review)
         except CMSError as error:
@@ -118,7 +118,7 @@ class Recovery:
         raise unknown(evolve(row, error=problem)) from cause
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch if its document shows the launch; raise if the document cannot be read."""
+        """Return a launch's job if the job's document shows the launch, else None; raise if it cannot be read."""
         token = evolve(Token.parse(row.token or ""), launch=row.id)
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
         if not kind.exclusive:

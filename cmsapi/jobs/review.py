@@ -1,7 +1,7 @@
 """Articles that wait for a decision: confirm applies them to their drafts, cancel discards them.
 
-A decision is written down before it is sent. If its answer is lost, the generation itself shows whether the
-decision was carried out, now or in the next process.
+A decision is recorded in the launch's row before it is sent. If the answer is lost, the generation shows whether the
+decision was carried out, to this process or to a later one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS = {"confirm": "applied", "cancel": "discarded"}
 
 
 def decision_of(written: str | None, word: str | None) -> str:
-    """Return the decision that was written down, or ``elsewhere`` if there is none or the status contradicts it."""
+    """Return the recorded decision, or ``elsewhere`` if there is none or the status contradicts it."""
     others = [shown for choice, shown in _WORDS.items() if choice != written]
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
@@ -38,7 +38,7 @@ class GenerationReview:
     """A generated article, and the decision on it.
 
     Attributes:
-        content_id: Identifier of the content that it was generated for.
+        content_id: Identifier of the content that the article was generated for.
         generation: The generation as it was last read.
         decision: ``confirm`` or ``cancel``; ``elsewhere`` if the decision was made elsewhere; None before a decision.
         content: The content with the article, once `confirm` has read it.
@@ -46,7 +46,7 @@ class GenerationReview:
 
     _pipeline: Pipeline
     _store: Store
-    _launch: str | None  # its identifier in the state
+    _launch: str | None  # identifier of the launch in the state
     content_id: str
     generation: Generation
     decision: str | None = None
@@ -60,7 +60,7 @@ class GenerationReview:
         """Apply the article to its draft, and return the content. Costs two requests, no credit (specification 3).
 
         Raises:
-            ConflictError: The article is no longer in review.
+            ConflictError: The article is no longer in review, and the generation does not show this decision.
             OutcomeUnknownError: The answer was lost, and the generation does not show the decision; call again.
             ServerError: The service failed, and the generation does not show the decision; call again.
         """
@@ -85,7 +85,7 @@ class GenerationReview:
             raise ArgumentError("on_review", problem)
 
     async def _decide(self, choice: Choice) -> None:
-        async with self._lock:  # two decisions at once would mistake each other for someone else's
+        async with self._lock:  # two simultaneous decisions would take each other for decisions made elsewhere
             if self.decision == choice:
                 return
             await self._write_down(decision=choice)
@@ -104,7 +104,7 @@ class GenerationReview:
             await self._store.update(row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:
-        """Return True if the generation shows a decision."""
+        """Read the generation, and return True if it shows the choice; False also if it cannot be read."""
         try:
             shown = await self._pipeline.call("get_generation", Generation, self.content_id)
         except CMSError:

@@ -1,16 +1,16 @@
-"""When to poll, and whether the hour has room for another launch. No clock, no I/O, no randomness: times are passed in.
+"""When to poll, and whether another job may be launched. No clock, no I/O, no randomness: times are passed in.
 
 Each job needs one poll that finds it finished (a hit) and the requests of its result; an item that still waits for its
-launch needs these and the launch. These requests are reserved as far as the hour allows. The rest may be spent on
-polls that find a job still running (misses), so the only question is which misses to buy:
+launch needs these and the launch. As far as the hourly limit allows, these requests are reserved. The rest may be
+spent on polls that find a job still running (misses), so the only question is which misses to buy:
 
-* `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table.
-  For a known distribution, no other plan with as many misses has a lower expected lateness.
+* `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table:
+  they minimize the expected lateness (seconds from end to hit) plus the price of the expected misses.
 * `Schedule.plan` takes the lowest price, the same for all kinds, whose misses fit. Recent misses, and those due before
   the jobs' ages double, may together take only a part of the free requests, so that some are left for jobs that take
   unexpectedly long.
-* While little is known, a part of them goes to early polls, from which the schedule learns. An early poll that hits
-  costs nothing, so they continue as long as they hit. The intervals that the service advises are kept while they fit.
+* While little is known, some of the free requests go to early polls, from which the schedule learns. A hit costs no
+  miss, so early polls continue as long as they hit. The intervals that the service advises are kept while they fit.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from cmsapi.limits.limiter import Forecast
 
 J = TypeVar("J", bound=Hashable)
 
-_PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest is one second of lateness
-_PRICES = 50  # number of prices; the highest is 15 hours of lateness
-_STRIDE = 24  # steps of age that a plan looks ahead: ten times the age
+_PRICE_RATIO = 1.25  # factor between two prices of a miss; the lowest price is one second of lateness
+_PRICES = 50  # number of prices; the highest price is 15 hours of lateness
+_STRIDE = 24  # steps of age that a plan looks ahead: up to ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
 _SOON = 0.65  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
-"""Parts of the time until ages have doubled that are checked, so that requests that return late are not spent early."""
+"""Parts of the time until ages have doubled: by the end of each, only requests that are free by then may be spent."""
 _EARLY = 0.35  # part of the free misses for early polls, spread over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # number of ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
 _YOUNG = 100.0  # age in seconds up to which a few jobs are polled at the advised intervals, without a plan
 MISSES = 0.1  # misses that are reserved per job before another job is launched
-_RETURNS = 0.9  # part of the requests due to return in time that a plan counts on
-_PATIENCE = 30.0  # minimum seconds that a plan looks ahead
+_RETURNS = 0.9  # part of the requests due to be free in time that a plan counts on; also a quantile of durations
+_PATIENCE = 30.0  # minimum seconds ahead for which a plan counts the requests that become free
 _PARTS = tuple(part / 20 for part in range(19, 0, -1))
-"""Parts of the jobs that may be polled at the next lower price, if the hour has the requests."""
+"""Parts of the jobs that may be polled at the next lower price, if the hourly limit allows."""
 _GOLDEN = math.sqrt(5) / 2 - 0.5  # step between numbers of a sequence that fills the interval from 0 to 1 evenly
 _LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: a hit is paid for anyway
 
@@ -97,10 +97,10 @@ class Watched:
 
 
 class Schedule(Generic[J]):
-    """Decide when each job is polled, and whether the hour has room for another job.
+    """Decide when each job is polled, and whether another job may be launched.
 
-    ``results`` is how many requests a result takes, by kind. Two polls of a job are at least ``shortest`` seconds
-    apart, and at most ``longest`` while the hour allows it. ``arrivals`` are the times of launches outside fan-outs.
+    ``results`` is the number of requests for a result, by kind. Two polls of a job are at least ``shortest`` seconds
+    apart, and at most ``longest`` if requests suffice. ``arrivals`` are the times of launches outside fan-outs.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
@@ -173,11 +173,11 @@ class Schedule(Generic[J]):
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
     def may_launch(self, life: float, free: int) -> bool:
-        """Return True if the hour has room for another job, whose whole life takes ``life`` requests."""
+        """Return True if the free requests suffice for another job that takes ``life`` requests in all."""
         return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until jobs of a kind have ended, with those held back; None until an end was seen."""
+        """Estimate the seconds until the running jobs of a kind and ``held`` more end; None before one has ended."""
         model = self.models[kind]
         if not model.ends:
             return None
@@ -186,16 +186,16 @@ class Schedule(Generic[J]):
         if held:
             missing = self.owed() + held * (2 + self.results[kind] + MISSES) - hour.free
             back = bisect.bisect_left(range(int(HOUR)), missing, key=hour.returning) if missing > 0 else 0
-            if back == int(HOUR):  # more than comes back in an hour, as far as this process knows
+            if back == int(HOUR):  # more than will be free within an hour, as far as this process knows
                 back *= math.ceil(missing / hour.limit)
             waves = held / in_flight * model.quantile(0.5, 0) if in_flight else 0.0
             last = max(last, max(back, waves) + model.quantile(_RETURNS, 0))
         return max(0.0, last)
 
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
-        """Choose the price of a miss, and return True if the hour is crowded: advised intervals do not fit.
+        """Choose the price of a miss, and return True if there are too few requests for the advised intervals.
 
-        Called after changes, and once a second while the hour is crowded. ``waiting`` counts held items by kind.
+        Called after changes; once a second while the result is True. ``waiting`` counts unlaunched items by kind.
         """
         if not self.jobs:
             self.reserve = self._spent = 0.0
@@ -282,7 +282,7 @@ class Schedule(Generic[J]):
         return {**self._plans, **plans}
 
     def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
-        """Reserve requests for waiting items, and for jobs that arrive one by one, as far as the hour allows."""
+        """Reserve requests for waiting items and expected launches; return for how many jobs they suffice, by kind."""
         while self.arrivals and self.arrivals[0] < now - HOUR:
             self.arrivals.popleft()
         coming = {kind: float(items) for kind, items in waiting.items()}

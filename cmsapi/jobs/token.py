@@ -23,7 +23,7 @@ class Token:
     own: str | None = None  # identifier that the service gave the job, if its kind has one
     before: str | None = None  # identifier of the generation that the document showed before the launch
     at: datetime | None = None  # time of the launch by the service's clock
-    launch: str | None = None  # identifier of its row in the state; None for a job that is only watched
+    launch: str | None = None  # identifier of the launch in the state; None for a job that is only watched
 
     def __str__(self) -> str:
         at = timestamp(self.at) if self.at else None

@@ -28,20 +28,20 @@ class Tracked:
     kind: Kind
     token: Token
     pipelines: tuple[Pipeline, ...]  # of the clients that have asked for it
-    places: tuple[tuple[str, str], ...] = ()  # batch and item, as the state keeps them
+    places: tuple[tuple[str, str], ...] = ()  # batches and items that the job belongs to
     on_review: OnReview | None = None
     launched: float = field(factory=lambda: asyncio.get_running_loop().time())  # or first watched
     polled: float = field(factory=lambda: asyncio.get_running_loop().time())  # end of the latest poll
     seen: float = 0.0  # age at which it was last seen running
     moved: bool = False  # whether a poll has shown it running
-    phase: Phase = Phase.RUNNING  # what the latest clear poll has shown
+    phase: Phase = Phase.RUNNING  # as of the latest poll that was not unclear
     value: Any = None
     error: CMSError | None = None
     watchers: int = 0
     waiters: list[asyncio.Future[None]] = field(factory=list)  # an empty set takes four times the memory
     streams: WeakSet[Any] | tuple[()] = ()  # they get events, None at the end, and errors that end the waits
     listeners: tuple[tuple[str, Callable[[JobObserved], object]], ...] = ()  # by phase
-    reason: str | None = None  # why polls are unclear, since when, and how many
+    reason: str | None = None  # why polls are unclear; the next two fields: since when, and how many
     unclear_since: float = math.inf
     unclear_polls: int = 0
     failing_since: float = math.inf
@@ -53,7 +53,7 @@ class Tracked:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Pipeline of its first open client; of its last client if none is open."""
+        """Pipeline of the first open client of the job; of the last client if none is open."""
         if len(self.pipelines) == 1:
             return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])

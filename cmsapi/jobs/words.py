@@ -33,7 +33,7 @@ class Observation:
 
     phase: Phase
     reason: str | None = None  # why it is unclear
-    moving: bool = False  # whether a job of this launch is at work, so that a later terminal word is its own
+    moving: bool = False  # whether the status says running, so that a later terminal status belongs to this launch
 
 
 def observe(word: str | None, words: Mapping[str, str], *, reviewed: bool) -> Observation:
