@@ -1,1 +1,1 @@
-"""Stores for data that must outlive a process: launches, items of batches, counted requests, learned durations."""
+"""Stores of launches and batch items; shared stores also keep counted requests and learned durations."""

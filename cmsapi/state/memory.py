@@ -1,4 +1,4 @@
-"""The state of one process, which ends with the process."""
+"""A store in memory, for the clients of one event loop; nothing is kept on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryStore:
         self._open: dict[tuple[str, str], str] = {}
         self._times: dict[str, tuple[float, float]] = {}  # inserted, deadline
         self._items: dict[str, dict[str, str]] = defaultdict(dict)
-        self._uses: Counter[str] = Counter()  # number of items of a launch
+        self._uses: Counter[str] = Counter()  # number of items by launch
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
         of_item = self._items.get(item[0], {}).get(item[1]) if item else None

@@ -1,4 +1,4 @@
--- The operations of a state in Redis, each of them atomic. All keys of a call begin with KEYS[1]: `cmsapi:{scope}` for
+-- The operations of a store in Redis, each of them atomic. All keys of a call begin with KEYS[1]: `cmsapi:{scope}` for
 -- launches, `cmsapi:{digest of the key}` for the limits.
 --
 --   launch:<id>     a launch                          items:<batch>  launch by item
@@ -236,7 +236,7 @@ function operations.take(id, per_second, per_hour, seconds, second, hour)
     wait_for(used - per_hour, 0, math.huge)
   end
   if redis.call('ZCOUNT', requests, '(' .. text(now + hour - second), '+inf') >= per_second then
-    -- Requests under way are answered long before their time is over.
+    -- Requests under way are usually answered long before their time limit.
     wait_for(used - per_second, hour - second, tonumber(second))
   end
   if wait == 0 then
@@ -258,5 +258,5 @@ function operations.answered(id, departed, pause, hour)
   return redis.call('ZCOUNT', requests, '(' .. text(now), text(now + hour))
 end
 
--- Lists of any length are read from ARGV: a function takes at most a few thousand arguments.
+-- Lists of any length are read from ARGV: a Lua function takes at most a few thousand arguments.
 return operations[ARGV[1]](ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])

@@ -1,6 +1,6 @@
 """Redis: a server that processes on several machines share (extra ``redis``).
 
-Launches and limits change only by calls of the script `redis.lua`, each one atomic. A Redis cluster is refused.
+Launches and limits change only by calls of the script `redis.lua`, each of them atomic. A Redis cluster is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remain
 
 
 class RedisStore:
-    """A state in Redis."""
+    """A store in Redis."""
 
     def __init__(self, url: str, key: str) -> None:
         try:
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless one is live, which is checked now because a command is never sent twice."""
+        """Open a connection unless the present one answers a ping; checked first, as a command is never sent twice."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry

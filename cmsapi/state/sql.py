@@ -1,4 +1,4 @@
-"""A state in an SQL database: the same statements for SQLite and PostgreSQL.
+"""A store in an SQL database: the same statements for SQLite and PostgreSQL.
 
 Each method is one transaction, in a worker thread, on a connection that belongs to this store. A transaction holds
 the lock of its scope or key from the beginning, so that the rows it reads cannot change before it writes.
@@ -48,7 +48,7 @@ class Dialect:
     """Operations and syntax that differ between databases."""
 
     name: str  # address without a password, for errors
-    connect: Callable[[], Any]  # returns a connection whose ``execute`` returns a cursor, and which commits by itself
+    connect: Callable[[], Any]  # returns an autocommit connection whose ``execute`` returns a cursor
     begin: Callable[[Any, str], None]  # begins a transaction that holds the lock of a name until it ends
     now: Callable[[Any], float]  # by the clock that all processes share
     marker: str  # placeholder for a value
@@ -71,7 +71,7 @@ class _Transaction:
 
 
 class SqlStore:
-    """A state in a database."""
+    """A store in an SQL database."""
 
     def __init__(self, dialect: Dialect, key: str) -> None:
         self.scope: str = ""
@@ -180,7 +180,7 @@ class SqlStore:
             if len(times) >= per_hour:
                 wait = max(wait, times[len(times) - per_hour] - now if per_hour else HOUR)
             if len(bursts) >= per_second:
-                # Requests under way are answered long before their time is over.
+                # Requests under way are usually answered long before their time limit.
                 wait = max(wait, min(SECOND, bursts[len(bursts) - per_second] - now))
             if not wait:
                 transaction.run("INSERT INTO cmsapi_requests (key, id, back) VALUES (?, ?, ?)", key, request_id, latest)

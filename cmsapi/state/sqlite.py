@@ -13,10 +13,10 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return the dialect for a file, which is created, readable only by its owner, if it does not exist."""
+    """Return the dialect for a file. A file that does not exist is created, accessible only to its owner."""
 
     def connect() -> sqlite3.Connection:
-        Path(path).touch(0o600)  # opens no existing file, since closing it would release the locks of other connections
+        Path(path).touch(0o600)  # opens no existing file: closing one would release the locks of other connections
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")

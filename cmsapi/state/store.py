@@ -1,7 +1,7 @@
-"""Rows of a state, and the protocol of the stores: a row for each launch, from before it is sent until it is over.
+"""The protocol of the stores, and their rows: one for each launch, inserted before the launch is sent.
 
 A row that is ``sending`` has a deadline, after which no request of its launch is still under way. A process that
-dies leaves such a row behind; the next process that needs its target settles it. There are no leases: `Store.update`
+dies leaves such a row behind; the next process that needs the launch settles it. There are no leases: `Store.update`
 changes a row only if it still has the status and attempt that the caller read, so only one process succeeds.
 
 Times are seconds on the store's own clock, which all processes share, and are only ever compared with that clock.
@@ -22,7 +22,7 @@ from attrs import field, frozen
 from cmsapi.errors import ConfigError, StateError
 
 SCHEMA = "1"
-"""Version of the contents of a state. A new column that may be null needs no new version; all other changes do."""
+"""Version of the contents of a store. A new column that may be null needs no new version; all other changes do."""
 
 PATIENCE = 30  # seconds that a connection, a statement or a lock may take
 
@@ -31,7 +31,7 @@ class JobStatus(StrEnum):
     """Status of a launch and of its job.
 
     A launch is ``sending`` until the service has accepted it, and ``unknown`` if the service may or may not have
-    accepted it; the other statuses are those that the service shows for the job.
+    accepted it; the other statuses are those of the job.
     """
 
     SENDING = "sending"
@@ -43,7 +43,7 @@ class JobStatus(StrEnum):
 
 
 OPEN = frozenset({JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW})
-"""Statuses of launches that are not over; a kind and target has at most one such launch."""
+"""Statuses of launches that are not over; there is at most one such launch for each kind and target."""
 ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})  # statuses of launches whose jobs have ended
 
 
@@ -56,7 +56,7 @@ class Row:
     name: str  # readable name of what was launched
     status: JobStatus = JobStatus.SENDING
     attempt: int = 1
-    settings: str | None = None  # digest of the settings
+    settings: str | None = None  # digest of the settings of a launch that can be joined, keyed with the API key
     token: str | None = None
     result: bytes | None = field(default=None, repr=False)  # the result as JSON, compressed
     error: str | None = None  # why it failed, or where to look
@@ -76,22 +76,22 @@ class Taken:
     """Result of `SharedStore.take`."""
 
     wait: float  # seconds after which to ask again; 0 if the request may be sent
-    used: int  # requests of all processes in the last hour, including those under way
-    open_jobs: Mapping[str, int]  # of all processes by kind, excluding articles in review
+    used: int  # requests of all processes in the last hour or under way, not counting this one
+    open_jobs: Mapping[str, int]  # number by kind, in all processes, without articles in review
 
 
 class Store(Protocol):
-    """A state, for the launches of one organization. Methods raise `StateError` when the store does not answer."""
+    """Protocol of a store for the launches of one organization. Methods raise `StateError` if the store is unusable."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch and its batch item, if any; if a launch is in the way, only return that launch.
+        """Insert a launch and its batch item, if any; if another launch is in the way, return it and insert nothing.
 
-        The launch in the way is that of the item, or an open launch for the target.
+        A launch is in the way if the item already has it, or if it is open for the same kind and target.
 
         Args:
             row: The launch.
             deadline: Seconds after which no request of the launch is still under way.
-            item: Batch and item.
+            item: Names of the batch and the item.
         """
         ...
 
@@ -110,8 +110,8 @@ class Store(Protocol):
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch and return True if it still has the status and attempt of ``row``; else return False.
 
-        A launch that is over opens again only if no other launch of its target is open. A launch whose job has ended
-        is deleted if no item of a batch needs it.
+        A launch that is over can be reopened only if no other launch of its target is open. A launch whose job has
+        ended is deleted if no item of a batch needs it. A new ``deadline`` is in seconds from now.
         """
         ...
 
@@ -142,10 +142,10 @@ class Store(Protocol):
 
 @runtime_checkable
 class SharedStore(Store, Protocol):
-    """A state that several processes share, and with it the limits of their key.
+    """A store that several processes share, together with the rate limits of their key.
 
     Attributes:
-        scope: Digest of address and organization, to which launches belong; set before the first launch.
+        scope: Digest of address and organization (if that is unknown, address and key); set before the first launch.
     """
 
     scope: str
@@ -159,16 +159,16 @@ class SharedStore(Store, Protocol):
         ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Take one request from both limits, for the time it may be under way plus an hour, or say when to ask again.
+        """Count a request against both limits, for the time it may be under way plus an hour, or say when to ask again.
 
-        ``per_hour`` excludes requests reserved for others; with 0, only the counts are read. This needs no ``scope``.
+        ``per_hour`` is the limit less requests left to others; with 0, only counts are read. ``scope`` may be empty.
         """
         ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
         """Record the end of a request, and return the number of requests answered in the last hour.
 
-        For ``pause`` seconds nothing may be sent; a longer pause that is already set stays.
+        A request that did not depart no longer counts. Nothing may be sent for ``pause`` seconds; a longer pause stays.
         """
         ...
 
@@ -181,7 +181,7 @@ def check_schema(name: str, written: str | bytes) -> None:
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the state at an address; its first use opens it. ``key`` is a digest of address and API key."""
+    """Return the store at an address; its first use opens it. ``key`` is a digest of service address and API key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore
@@ -215,7 +215,7 @@ def host_of(url: str) -> str:
 
 
 def check_state(url: str | None) -> str:
-    """Return the address of the state, checked; default ``CMSAPI_STATE``, else ``memory:``."""
+    """Check and return the address of the state; the default is ``CMSAPI_STATE``, else ``memory:``."""
     url = url or os.environ.get("CMSAPI_STATE") or "memory:"
     open_store(url, "")
     return url
