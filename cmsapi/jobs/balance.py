@@ -16,7 +16,7 @@ class Balance:
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
-        self.in_flight: int = 0  # searches that are being launched; a balance that is read meanwhile proves nothing
+        self.in_flight: int = 0  # searches being launched; a balance read meanwhile is not the expected one
         self._expected: int | None = None
         self._lock = asyncio.Lock()
 
