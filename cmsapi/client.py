@@ -1,4 +1,4 @@
-"""The client: made from settings, with the resources as attributes."""
+"""The client, built from its settings, with the resources as attributes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Client:
     """A client of the Content Marketing Service API.
 
     Use ``async with Client(...) as client``, or call `aclose`. A client belongs to the event loop of its first call.
-    Clients in one loop with the same address, key and state share limits and, if they connect alike, connections.
+    Clients in one loop with the same address, key, state and transport share limits and, if set up alike, connections.
 
     Args:
-        api_key: The key, beginning with ``sk_``; default ``CMSAPI_API_KEY``.
+        api_key: The key, beginning with ``sk_``; default: the environment variable ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
-        state: Where launches and the limits that processes share are kept: ``memory:``, ``sqlite:///file``,
+        state: Where launches, and the limits that processes share, are kept: ``memory:``, ``sqlite:///file``,
             ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
         limits: Limits of the key.
         retry: When requests are repeated.
@@ -60,8 +60,8 @@ class Client:
         hooks: Functions that are called with each event.
         headers: Headers to add to each request.
         proxy: URL of a proxy.
-        ssl: TLS context, for private authorities or client certificates.
-        trust_env: Take the proxy from ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case.
+        ssl: TLS context, for private certificate authorities or client certificates.
+        trust_env: Use the proxy set by ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case.
         allow_http: Allow an address to which the key is sent unencrypted; default ``CMSAPI_ALLOW_HTTP``.
 
     Raises:
@@ -167,7 +167,7 @@ class Client:
         return await self._pipeline.call("get_me", User)
 
     async def doctor(self) -> Diagnosis:
-        """Examine key, permissions, credits, limits, clock and operations; problems are findings, not errors.
+        """Check key, permissions, credits, limits, clock and operations; problems are returned, not raised.
 
         Costs three requests from the hourly limit, no credit; also reads ``/openapi.json``. Takes up to half a minute.
         """
@@ -185,7 +185,7 @@ class Client:
     ) -> Response:
         """Send any request to the service and return its answer, for calls without a cmsapi method.
 
-        Costs one request. After a lost answer, only a GET is repeated; after an error answer, the usual rule applies.
+        Costs one request per attempt. Retries follow specification 7; after a lost answer, only a GET is repeated.
 
         Args:
             method: HTTP method.
@@ -193,12 +193,12 @@ class Client:
             params: Query parameters; a list is written as ``name[]=a&name[]=b``.
             json: Body.
             headers: Headers to add to this request.
-            retry: When this request is repeated.
+            retry: When this request is repeated; None for the policy of the client.
 
         Raises:
             ArgumentError: The request cannot be sent.
-            APIError: The service refused it.
-            TransportError: There was no answer.
+            APIError: The service answered with an error.
+            TransportError: There was no complete answer.
         """
         if not isinstance(path, str) or not _PATH.fullmatch(path):
             raise ArgumentError("path", f"must begin with one slash, be percent-encoded, without #, got {path!r}")
@@ -229,16 +229,16 @@ class Client:
         hooks: Sequence[Hook] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a copy with other options that shares limits and connections; closing either closes both.
+        """Return a copy with other options. It shares limits and connections; closing either client closes both.
 
         Args:
             retry: When requests are repeated.
-            polling: When jobs are polled; intervals and time limits stay those of the key's first client.
+            polling: When jobs are polled; intervals and time limits are those of the first client that used jobs.
             launch: How launches treat running jobs, lost answers and credits.
-            timeouts: Time limits of calls; ``connect`` stays the client's.
+            timeouts: Time limits of calls; ``connect`` stays as it is.
             max_wait: Seconds that a request may wait for the limits.
             operations: Table of operations.
-            hooks: Functions that are called with each event, instead of the client's.
+            hooks: Functions that are called with each event; they replace those of the client.
             headers: Headers to add to those of the client.
         """
         changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
@@ -271,7 +271,7 @@ def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, s
 
 
 def _proxy_of_environment(url: str) -> str | None:
-    """Return the proxy for an address from the environment, read much as ``curl`` does."""
+    """Return the proxy that the environment sets for an address, if any, by rules similar to those of ``curl``."""
     from urllib.request import getproxies, proxy_bypass  # slow to import
 
     parts, named = urlsplit(url), getproxies()
@@ -284,7 +284,7 @@ def _proxy_of_environment(url: str) -> str | None:
 
 @define
 class _Connection:
-    """The account that a client and its copies share, in the event loop in which they are used."""
+    """Access to the account that a client and its copies share in their event loop."""
 
     digest: str  # of address and key
     state: str

@@ -23,7 +23,7 @@ HOUR = 3600.0
 SECOND = 1.0
 """Seconds of the burst window (specification 8)."""
 MARGIN = 5.0
-"""Seconds after a request's time limit by which the request is certainly no longer under way."""
+"""Seconds to wait after the time limit of a request, until the request is certainly no longer under way."""
 
 
 def _seconds(value: Any) -> Any:
@@ -31,7 +31,7 @@ def _seconds(value: Any) -> Any:
 
 
 def _number(expected: str, least: float, *, above: bool = False, whole: bool = False) -> Callable[..., None]:
-    """Return a validator that refuses anything but a number in range, and names the setting."""
+    """Return a validator that refuses anything but a number in range, with an error that names the setting."""
 
     def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
@@ -53,11 +53,11 @@ class RateLimits:
     """Limits of the key, which the client obeys (specification 8).
 
     Attributes:
-        per_second: Requests in any second.
-        per_hour: Requests in any hour.
+        per_second: Maximum number of requests in any second.
+        per_hour: Maximum number of requests in any hour.
         reserve: Requests per hour that polls leave to all other requests; None for 1 % of ``per_hour``.
         max_wait: Seconds that a request may wait for the limits; a longer wait raises `RateLimitWaitError`, at once if
-            it can be foreseen. None waits as long as it takes.
+            it can be foreseen. None for no limit.
     """
 
     per_second: int = field(default=20, validator=_count)
@@ -67,7 +67,7 @@ class RateLimits:
 
     @classmethod
     def unlimited(cls) -> RateLimits:
-        """Return limits that hold nothing back, for a service without limits."""
+        """Return limits that never delay a request, for a service without limits."""
         return cls(per_second=10**9, per_hour=10**9, reserve=0)
 
 
@@ -80,8 +80,8 @@ class RetryPolicy:
 
     Attributes:
         max_attempts: Maximum number of attempts per call; 1 for no retries.
-        base: Seconds of the first wait.
-        cap: Seconds of the longest wait.
+        base: Maximum seconds of the first wait.
+        cap: Maximum seconds of any wait, without ``Retry-After``.
         max_retry_after: Seconds of ``Retry-After`` beyond which the error is raised at once; None for no limit.
     """
 
@@ -124,10 +124,10 @@ class LaunchPolicy:
     """How launches treat running jobs, lost answers and credits.
 
     Attributes:
-        dedupe: ``"join"`` returns the job that is already running for a target; ``"off"`` launches another.
+        dedupe: ``"join"`` returns the analysis or generation that is running for a target; ``"off"`` launches another.
         on_unknown: ``"raise"`` raises `LaunchUnknownError` if a lost answer leaves a launch unknown; ``"repeat"``
             launches once more, which may be charged twice.
-        max_credits: Credits that the launches of this client may cost in all; None for no limit.
+        max_credits: Credits that the launches of this client may cost in all, at one credit each; None for no limit.
     """
 
     dedupe: Literal["join", "off"] = "join"
@@ -163,7 +163,7 @@ class Connect:
     Attributes:
         session: A session that the caller provides and closes; None for cmsapi's own session.
         proxy: URL of a proxy.
-        ssl: TLS context, for private authorities or client certificates.
+        ssl: TLS context, for private certificate authorities or client certificates.
     """
 
     session: ClientSession | None = field(default=None, eq=id)

@@ -25,7 +25,7 @@ from cmsapi.wire.operations import OperationTable
 
 @frozen
 class Finding:
-    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may make them fail, or reports an unknown."""
+    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may do so, or means that a fact is unknown."""
 
     level: Literal["ok", "warning", "problem"]
     subject: str  # service, key, credits, limits, clock, permissions or operations

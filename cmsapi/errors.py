@@ -1,38 +1,38 @@
-"""All errors that cmsapi raises.
+"""The public exceptions of cmsapi.
 
 ::
 
     CMSError
-    ├── ConfigError (ValueError)         a setting is missing or invalid; nothing was sent
-    ├── ArgumentError (ValueError)       an argument is invalid; nothing was sent
-    ├── ClientClosedError                the client is closed, or belongs to another event loop
-    ├── APIError                         the service answered with an error (specification 7)
-    │   ├── BadRequestError              400
-    │   ├── UnauthorizedError            401
-    │   ├── ForbiddenError               403
-    │   ├── NotFoundError                404
-    │   ├── ConflictError                409
-    │   ├── ValidationError              422
-    │   ├── RateLimitedError             429
-    │   └── ServerError                  5xx
-    │       ├── InternalServerError      500
-    │       ├── BadGatewayError          502
-    │       └── ServiceUnavailableError  503
-    ├── TransportError (OSError)         no answer
-    │   ├── NotSentError                 nothing reached the service
-    │   └── OutcomeUnknownError          the service may have acted
-    ├── DecodeError                      an answer cannot be read
-    ├── RateLimitWaitError               the limits would delay a request longer than `RateLimits.max_wait`
-    ├── DeadlineError (TimeoutError)     `Timeouts.deadline` has passed
-    ├── EditConflictError                an edit met a newer version too often
-    ├── StateError                       the state cannot be opened, read or written
-    └── JobError                         something about a job; carries its token
-        ├── JobFailedError               the service reports a failure
-        ├── UnclearJobError              the service's answers cannot be understood
-        ├── JobDetachedError             the job was detached while something waited for it
-        ├── JobWaitTimeoutError (TimeoutError)   the wait is over, not the job
-        ├── LaunchUnknownError           a launch may or may not have been accepted
-        └── OutOfCreditsError            a launch was refused for lack of credits
+    ├── ConfigError (ValueError)                a setting is missing or invalid, or a package is not installed
+    ├── ArgumentError (ValueError)              an argument is invalid; it was not sent
+    ├── ClientClosedError (RuntimeError)        the client is closed, or belongs to another event loop
+    ├── APIError                                the service answered with an error (specification 7)
+    │   ├── BadRequestError                     400
+    │   ├── UnauthorizedError                   401
+    │   ├── ForbiddenError                      403
+    │   ├── NotFoundError                       404
+    │   ├── ConflictError                       409
+    │   ├── ValidationError                     422
+    │   ├── RateLimitedError                    429
+    │   └── ServerError                         5xx
+    │       ├── InternalServerError             500
+    │       ├── BadGatewayError                 502
+    │       └── ServiceUnavailableError         503
+    ├── TransportError (OSError)                no complete answer
+    │   ├── NotSentError                        nothing reached the service
+    │   └── OutcomeUnknownError                 the service may have acted
+    ├── DecodeError (ValueError)                an answer cannot be read
+    ├── RateLimitWaitError                      the limits would delay a request longer than `RateLimits.max_wait`
+    ├── DeadlineError (TimeoutError)            `Timeouts.deadline` has passed
+    ├── EditConflictError                       every attempt of an edit was refused with 409
+    ├── StateError                              the state cannot be opened, read or written
+    └── JobError                                a launch with other settings is under way
+        ├── JobFailedError                      the service reports a failure
+        ├── UnclearJobError                     the service's answers about the job cannot be understood
+        ├── JobDetachedError                    the job was detached while something waited for it
+        ├── JobWaitTimeoutError (TimeoutError)  the wait has timed out; the job goes on
+        ├── LaunchUnknownError                  a launch may or may not have been accepted
+        └── OutOfCreditsError                   a launch was refused for lack of credits
 
 Every error can be pickled and copied, so that process pools and task queues can carry it.
 """
@@ -46,13 +46,13 @@ from typing import Any
 
 def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any]) -> CMSError:
     error = cls.__new__(cls, *args)
-    error.args = args  # OSError.__new__ leaves them to __init__, which is not called
+    error.args = args  # OSError.__new__ does not set them if the class has its own __init__
     error.__dict__.update(fields)
     return error
 
 
 REQUEST_ID = "x-request-id"
-"""Response header with the identifier that support asks for; the specification names no such header."""
+"""Response header with the identifier of a request, to quote to support; the specification does not name it."""
 
 
 class CMSError(Exception):
@@ -63,11 +63,11 @@ class CMSError(Exception):
 
 
 class ConfigError(CMSError, ValueError):
-    """Raised when a setting is missing or invalid. Nothing was sent."""
+    """Raised when a setting is missing or invalid (nothing was sent), or an optional package is not installed."""
 
 
 class ArgumentError(CMSError, ValueError):
-    """Raised when an argument is invalid. Nothing was sent.
+    """Raised when an argument, or the value that a callback returned, is invalid. That value was not sent.
 
     Attributes:
         parameter: Name of the parameter.
@@ -88,9 +88,9 @@ class APIError(CMSError):
     Attributes:
         status: HTTP status code.
         code: Machine-readable code, stable across versions; None if the body is not in the service's error format.
-        message: The service's text for people. It may change; for ``validation_error`` only, it names the field.
-        request_id: Identifier to give to support, if the service sent one.
-        retry_after: Seconds to wait before another attempt, if the service asked for it.
+        message: The service's message for people; its wording may change. For ``validation_error``, it names the field.
+        request_id: Identifier of the request, to quote to support; None if the service sent none.
+        retry_after: Seconds that the service asks to wait before another attempt; None if it does not ask.
         operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
         headers: Response headers with names in lower case.
         body: At most the first 2,000 bytes of the body, as text.
@@ -119,7 +119,7 @@ class APIError(CMSError):
 
     @property
     def request_id(self) -> str | None:
-        """The identifier that support asks for, from ``X-Request-Id``."""
+        """Identifier of the request, to quote to support, from ``X-Request-Id``; None if the service sent none."""
         return self.headers.get(REQUEST_ID)
 
     @property
@@ -150,11 +150,11 @@ class ConflictError(APIError):
 
 
 class ValidationError(APIError):
-    """Raised for 422: the body does not fit the schema; ``field`` names the invalid field."""
+    """Raised for 422: the body does not fit the schema; ``field`` is the invalid field, if the message quotes it."""
 
 
 class RateLimitedError(APIError):
-    """Raised for 429: a limit of the key is exceeded; ``retry_after`` is the number of seconds to wait."""
+    """Raised for 429: a limit of the key is exceeded; ``retry_after`` is the number of seconds to wait, if known."""
 
 
 class ServerError(APIError):
@@ -198,15 +198,15 @@ class NotSentError(TransportError):
 
 
 class OutcomeUnknownError(TransportError):
-    """Raised when a request may have been carried out although its answer was lost."""
+    """Raised when no complete answer came, so that the request may or may not have been carried out."""
 
 
 class DecodeError(CMSError, ValueError):
-    """Raised when an answer cannot be read. The service has carried out the request.
+    """Raised when the answer to a successful request, or the data passed to `from_dict`, cannot be read.
 
     Attributes:
         path: JSON path of the value that does not fit, such as ``$.data[3].id``.
-        operation: Name of the operation in ``OPERATIONS``, None for `Client.request` and `from_dict`.
+        operation: Name of the operation in ``OPERATIONS``, None for `from_dict`.
     """
 
     def __init__(self, problem: str, *, path: str = "$", operation: str | None = None) -> None:
@@ -216,7 +216,7 @@ class DecodeError(CMSError, ValueError):
 
 
 class RateLimitWaitError(CMSError):
-    """Raised when a request must wait longer than ``RateLimits.max_wait``, at once if foreseeable. Nothing was sent.
+    """Raised when the limits would delay a request for longer than ``RateLimits.max_wait``. Nothing was sent.
 
     Attributes:
         retry_after: Seconds after which the request can probably be sent.
@@ -228,10 +228,10 @@ class RateLimitWaitError(CMSError):
 
 
 class DeadlineError(CMSError, TimeoutError):
-    """Raised when a call, with its waits and retries, is not finished within ``Timeouts.deadline``.
+    """Raised when a call, including its waits and retries, is not finished within ``Timeouts.deadline``.
 
     Attributes:
-        sent: True if an attempt was under way or its outcome is unknown, so that the service may have acted.
+        sent: True if an attempt was under way, or an earlier one may have been carried out.
     """
 
     def __init__(self, problem: str, *, sent: bool) -> None:
@@ -240,7 +240,7 @@ class DeadlineError(CMSError, TimeoutError):
 
 
 class EditConflictError(CMSError):
-    """Raised when `contents.edit` meets a newer version at every attempt. Nothing of the edit was stored.
+    """Raised when every attempt of `contents.edit` was refused with 409. Nothing was changed.
 
     Attributes:
         attempts: Number of attempts.
@@ -256,10 +256,10 @@ class StateError(CMSError):
 
 
 class JobError(CMSError):
-    """Base class of errors about one job.
+    """Base class of errors about a job; raised itself if a launch with other settings is under way.
 
     Attributes:
-        token: Token for `jobs.attach`, with which the job can be waited for again; None if there is no job.
+        token: Token for `jobs.attach`, to wait for the job again; None if there is no job.
     """
 
     def __init__(self, problem: str, *, token: str | None = None) -> None:
@@ -272,7 +272,7 @@ class JobFailedError(JobError):
 
 
 class UnclearJobError(JobError):
-    """Raised when the service's answers about a job have been unclear for some time. The job may go on.
+    """Raised when the answers about a job have been unclear for ``PollPolicy.unclear_timeout``. The job may go on.
 
     Attributes:
         reason: What is unclear, such as an unlisted status.
@@ -288,7 +288,7 @@ class JobDetachedError(JobError):
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):
-    """Raised when a wait for a job ends before the job. The job goes on at the service."""
+    """Raised when a wait for a job times out. The job goes on at the service."""
 
 
 class LaunchUnknownError(JobError):
@@ -296,7 +296,7 @@ class LaunchUnknownError(JobError):
 
     Attributes:
         target: Readable name of what was launched, as in `Job.name`.
-        attempts: Number of attempts.
+        attempts: Number of attempts; a process that takes over the launch of a dead process counts as one more.
     """
 
     def __init__(self, problem: str, *, target: str, attempts: int, token: str | None = None) -> None:

@@ -1,7 +1,7 @@
 """A Model Context Protocol server for assistants: ``python -m cmsapi.mcp``, configured by environment variables.
 
-It spends at most ``--max-credits`` in all, a limit that no tool can raise. Launches are items of one batch: a repeated
-call waits for its jobs or returns their results, at no charge; also after a restart if ``CMSAPI_STATE`` names a state.
+It spends at most ``--max-credits`` per run; no tool can raise this limit. Launches are items of one batch: a repeated
+call waits for the same jobs or returns their results, at no charge, even after a restart if ``CMSAPI_STATE`` is set.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ async def _serve(max_credits: int) -> None:
 
 
 def main() -> None:
-    """Serve a client configured by the environment on standard input and output, until the input ends."""
+    """Run the server on standard input and output until the input ends; the environment configures its client."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the exit

@@ -1,6 +1,6 @@
 """Requests and responses as plain values, and the protocol of the transports that exchange them.
 
-Transports translate between these and a library, a sandbox or a handler function. They add nothing, repeat nothing and
+Transports translate between these and a library, a sandbox or a handler function. They send a request at most once, and
 follow no redirects.
 """
 
@@ -22,7 +22,7 @@ class Request:
     Attributes:
         method: HTTP method in capitals.
         url: Absolute address with the query, percent-encoded.
-        headers: All headers that cmsapi sets, including the key; never shown.
+        headers: All headers that cmsapi sets, including the key; not part of the ``repr``.
         body: JSON text, or None for a request without a body and thus without ``Content-Type``.
         operation: Name of the operation in ``OPERATIONS``, or None for `Client.request`.
     """
@@ -50,7 +50,7 @@ class Response:
 
     @property
     def request_id(self) -> str | None:
-        """The identifier that support asks for, from ``X-Request-Id``; None if the service sent none."""
+        """Identifier of the request, to quote to support, from ``X-Request-Id``; None if the service sent none."""
         return self.headers.get(REQUEST_ID)
 
     def json(self) -> Any:
@@ -64,11 +64,11 @@ class Response:
 
 @runtime_checkable
 class Transport(Protocol):
-    """Exchange of one request for one response.
+    """Protocol of an object that sends requests and returns responses.
 
     ``send`` raises `NotSentError` when nothing of the request can have reached the service, and `OutcomeUnknownError`
-    when it may have. Any other exception is passed on as a programming error. The caller sets time
-    limits, and cancels ``send`` when they expire.
+    when something may have. Any other exception is passed on to the caller of the client. ``send`` needs no time limit:
+    it is cancelled when `Timeouts.request` has passed.
     """
 
     async def send(self, request: Request) -> Response:

@@ -30,8 +30,8 @@ def to_pandas(items: Iterable[Any]) -> DataFrame:
     numbers and booleans are nullable. The DataFrame of an empty list has no columns.
 
     Args:
-        items: Models, such as a `Page`, a list or `ContentIdeas`; or outcomes. A `Paginator` and a fan-out have an
-            awaitable method of this name.
+        items: Models in a list, a `Page` or `ContentIdeas`; or a list of outcomes. A `Paginator` and a fan-out have a
+            method of this name, to be awaited.
 
     Raises:
         ArgumentError: The items are something else.
@@ -65,7 +65,7 @@ def _row(item: Any) -> Iterator[Cell]:
 
 
 def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
-    """Yield the cells of an object; for None, the empty cells of its class."""
+    """Yield the cells of an object; for None, an empty cell for each field of the class."""
     for name, kind in _fields(cls).items():
         value = getattr(item, name, None)
         if name == "extra":
@@ -78,7 +78,7 @@ def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
 
 @cache
 def _fields(cls: type) -> dict[str, Any]:
-    """Return the fields of a class with their types; for a field that may be None, the other type."""
+    """Return the fields of a class with their types; ``X | None`` counts as ``X``."""
     hints = get_type_hints(cls).items()
     kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
     names = [each.name for each in attrs.fields(cls) if each.name not in ("extra", "response") and each.name[0] != "_"]
