@@ -15,9 +15,9 @@ class Model:
     """Base class of everything the service returns, a frozen attrs class.
 
     Attributes:
-        extra: Values in the JSON object for which the class has no field, under their names on the wire.
-        response: The answer that contained this object, with ``status``, ``headers`` and ``request_id``. None for
-            nested objects and for objects that you create.
+        extra: Values in the JSON object for which the class has no field, under their names on the wire; in models that
+            the specification does not show, also values that do not fit their field.
+        response: The answer that contained this object; None for nested objects and for objects that you create.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)
@@ -26,7 +26,7 @@ class Model:
 
 @frozen(kw_only=True, slots=False)
 class Reference(Model):
-    """An organization, a workspace or a folder inside another resource."""
+    """Short form of an organization, a workspace or a folder inside another resource."""
 
     id: str | None = None
     name: str | None = None
@@ -34,7 +34,7 @@ class Reference(Model):
 
 @frozen(kw_only=True, slots=False)
 class UserReference(Model):
-    """A user inside another resource; only an assignee comes with ``email`` and ``profile_image_url``."""
+    """Short form of a user inside another resource; only an assignee comes with ``email`` and ``profile_image_url``."""
 
     id: str | None = None
     first_name: str | None = None

@@ -55,8 +55,8 @@ class Generation(Model):
     """The generation of an article.
 
     Attributes:
-        status: ``queued`` after the launch, ``review`` when the article awaits a decision; others are not specified.
-        type: Kind of generation; None unless read with a content.
+        status: ``queued`` after the launch, ``review`` when the article awaits a decision; no others are specified.
+        type: Kind of generation; set only in `Content.last_generation`.
     """
 
     id: str | None = None
@@ -66,7 +66,7 @@ class Generation(Model):
 
 @frozen(kw_only=True, slots=False)
 class Content(ContentSummary):
-    """An article with its text. It also has the attributes of `ContentSummary`.
+    """A content with its text. It also has the attributes of `ContentSummary`.
 
     Attributes:
         html: Body as the editor stores it, with comments and fact-check marks. Publish ``html_sanitized`` instead.

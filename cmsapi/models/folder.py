@@ -15,7 +15,7 @@ class Folder(Model):
 
     Attributes:
         depth: Number of folders above it, as counted by the service.
-        parent_folder_id: The folder above it; None at the top.
+        parent_folder_id: Identifier of the folder above it; None at the top.
     """
 
     id: str

@@ -81,7 +81,7 @@ class Workspace(Model):
 
 
 class CreditType(StrEnum):
-    """Types of credit (specification 2.7). Unlisted types are accepted, too, because services add types."""
+    """Types of credit (specification 2.7). Unlisted types are accepted, too, because the service may add types."""
 
     ANALYSIS = "analysis"
     AI_WRITING = "ai_writing"
@@ -107,7 +107,7 @@ class UsageKeyword(Model):
 
 @frozen(kw_only=True, slots=False)
 class CreditUsage(Model):
-    """An entry in the credit account.
+    """One use of credits.
 
     Attributes:
         amount: Credits spent.
