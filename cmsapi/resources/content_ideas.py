@@ -14,9 +14,9 @@ class ContentIdeaSearches(Resource):
     """Launch and read searches for content ideas."""
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
-        """Launch a search; one request and one content-ideas-searches credit (specification 4.6).
+        """Launch a search; one request and one content-idea-search credit (specification 4.6).
 
-        A second search for the same keyword costs another credit. A program's first search also reads the balance.
+        A second search for the same keyword costs another credit. The first search of a program costs one more request.
 
         Args:
             workspace_id: The workspace.

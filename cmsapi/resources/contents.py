@@ -50,7 +50,7 @@ class Contents(Resource):
     ) -> Paginator[ContentSummary]:
         """List the contents of a workspace without their text; one request per page, no credit.
 
-        The specification does not show this list; its filters come from a public reference for the interface.
+        The specification does not show this list; its filters come from a public reference for the API.
 
         Args:
             workspace_id: The workspace.
@@ -319,7 +319,7 @@ def _stored(content: Content, name: str) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    # Cleared text may come back as "" or as null, and a time without its microseconds.
+    # Cleared text may come back as "" or as null, and a time without microseconds.
     if isinstance(value, datetime):
         return timestamp(value.replace(microsecond=value.microsecond // 1000 * 1000))
     return value or None

@@ -132,7 +132,7 @@ class Keywords(Resource):
             meta_description: Description for search engines, which is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor a text is given, or parts of both are.
+            ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
@@ -210,7 +210,7 @@ class Prompts(Resource):
             meta_description: Description for search engines, which is scored, too.
 
         Raises:
-            ArgumentError: Neither a content nor a text is given, or parts of both are.
+            ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
@@ -220,7 +220,7 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     """Return the body of a request for a score.
 
     Raises:
-        ArgumentError: Neither a content nor a text is given, or parts of both are.
+        ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
     """
     if content_id is None:
         check_text("title", title, minimum=0)

@@ -58,7 +58,7 @@ class Workspaces(Resource):
         return self._pipeline.list("list_workspace_members", Member, workspace_id, page=page, limit=limit)
 
     async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
-        """Return the statuses of a workspace's workflow; one request, no credit. The specification does not show it."""
+        """Return the statuses of a workspace's workflow; one request, no credit. Not in the specification."""
         return list(await self._pipeline.call("list_content_statuses", Page[ContentStatus], workspace_id))
 
 
