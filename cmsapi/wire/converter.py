@@ -111,7 +111,7 @@ def _converter() -> Converter:
 
 
 def _expect(name: str, value: Any, *types: type) -> Any:
-    """Return a value unchanged if its own type is one of these; nothing is coerced."""
+    """Return a value unchanged if its class is one of ``types``, not a subclass; refuse any other."""
     if value.__class__ in types:
         return value
     names = {NoneType: "null", dict: "an object", list: "a list", str: "text", bool: "true or false"}
@@ -172,7 +172,7 @@ def _model_hook(cls: Any, converter: Converter) -> Hook:
     hook = make_dict_structure_fn(cls, converter, extra=override(omit=True), **_renamed(cls))
     known = frozenset(camel(name) for name in _renamed(cls))
     optional = {camel(field.name) for field in attrs.fields(cls) if field.default is None} if cls in _GUESSED else set()
-    may_misfit = optional - {"analysisStatus", "lastAnalyzedAt"}  # these two show how a job stands
+    may_misfit = optional - {"analysisStatus", "lastAnalyzedAt"}  # these two show whether a job has ended
 
     def structure_model(value: Any, _: Any) -> Any:
         fitting = known

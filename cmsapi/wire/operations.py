@@ -1,7 +1,7 @@
-"""The table of operations: the route of each, the source of the route, and whether it may be repeated.
+"""The table of operations: the route of each, the source of the route, and whether the operation may be repeated.
 
-The specification leaves out some methods and paths. `Provenance` says for each row whether the specification states it,
-a public reference of the same interface shows it, or cmsapi assumes it. A row can be replaced::
+The specification leaves out some methods and paths. `Provenance` says for each row whether the route is stated
+in the specification, shown in a public reference of the same interface, or assumed. A route can be replaced::
 
     Client(operations=OPERATIONS.override(confirm_generation="POST /v1/contents/{contentId}/confirm"))
 """

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @frozen(kw_only=True, slots=False)
 class Pagination(Model):
-    """Where a page stands in its list (specification 1, convention 3)."""
+    """Position of a page in its list (specification 1, convention 3)."""
 
     total: int | None = None
     page: int | None = None
@@ -99,7 +99,7 @@ class Paginator(Generic[T]):
         return self.pages().__anext__().__await__()
 
     def pages(self) -> AsyncIterator[Page[T]]:
-        """Return an iterator over the pages."""
+        """Return an asynchronous iterator over the pages."""
         return _Pages(lambda number: self._ask({"page": number, "limit": self._limit}), self._page)
 
     async def to_pandas(self) -> DataFrame:
