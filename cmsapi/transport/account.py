@@ -36,7 +36,7 @@ class Account:
         self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
-        """Remove a client; the last closes the connections (if ``close``) and an unshared state. The counts stay."""
+        """Remove a client; the last closes the connections (if ``close``) and the state if unused. The counts stay."""
         self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()

@@ -30,10 +30,10 @@ def check_api_key(value: str | None) -> str:
 
 
 def check_base_url(value: str | None, *, allow_http: bool) -> str:
-    """Return the base URL without a trailing slash, from the argument or ``CMSAPI_BASE_URL``.
+    """Return the base URL, from the argument or ``CMSAPI_BASE_URL``, without a trailing slash.
 
     Raises:
-        ConfigError: The URL is missing, malformed, or would send the key unencrypted.
+        ConfigError: The URL is missing or malformed, or the key would be sent unencrypted.
     """
     url = os.environ.get("CMSAPI_BASE_URL") if value is None else value
     if not url:
@@ -57,10 +57,10 @@ def check_base_url(value: str | None, *, allow_http: bool) -> str:
 
 
 def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Return a copy of the headers that a program adds, checked.
+    """Check the headers that a program adds, and return a copy.
 
     Raises:
-        ConfigError: A header is set by cmsapi itself, or is not one line of text.
+        ConfigError: A header is one that cmsapi sets itself, or its name or value cannot be sent.
     """
     checked: dict[str, str] = {}
     for name, value in (headers or {}).items():

@@ -1,7 +1,7 @@
 """Exceptions for error answers (specification 7).
 
-If the body has the specification's form, the stable ``error.code`` decides; otherwise, the status does. The message is
-only for people.
+If the body has an ``error.code`` of the specification, this code determines the exception; otherwise, the status does.
+The message is only for people.
 """
 
 from __future__ import annotations

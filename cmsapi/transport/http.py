@@ -1,4 +1,4 @@
-"""The aiohttp transport: send a request at most once, and classify failures by whether it may have arrived.
+"""The aiohttp transport: send a request at most once, and classify failures by whether the request may have arrived.
 
 This module, and aiohttp with it, is imported only when the first client needs it, because aiohttp takes most of the
 import time.
@@ -27,7 +27,7 @@ class AiohttpTransport:
     """Connections of one event loop, kept open between requests.
 
     Args:
-        connect: Proxy, TLS and the caller's session.
+        connect: Proxy, TLS context, and the session of the caller, if any.
         connect_timeout: Maximum seconds for making a connection.
     """
 
@@ -62,7 +62,7 @@ class AiohttpTransport:
                 max_line_size=_MAX_HEADER,
                 max_field_size=_MAX_HEADER,
             )
-        # Without a body, aiohttp would still send a media type for most methods; servers that check it answer 415.
+        # Without a body, aiohttp would still send a Content-Type for most methods; servers that check it answer 415.
         failure: TransportError | ConfigError
         try:
             async with self._session.request(

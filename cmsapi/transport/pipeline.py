@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out an operation and return its answer as a model; with `NoneType` its body is ignored."""
+        """Carry out an operation and return the answer as a model; with `NoneType`, ignore its body."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -131,11 +131,11 @@ class Pipeline:
     ) -> Response:
         """Send a request, repeat it where that is safe, and return the successful answer.
 
-        Requests made by path have no operation. ``retry`` replaces the client's; ``limited=False`` skips the limits.
+        `Client.request` passes no operation. ``retry`` replaces the client's policy; ``limited=False`` skips limits.
 
         Raises:
-            APIError: The service refused it.
-            TransportError: There was no answer.
+            APIError: The service answered with an error.
+            TransportError: There was no complete answer.
             DeadlineError: `Timeouts.deadline` passed first.
             RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
         """

@@ -1,9 +1,9 @@
 """The retry rule: which requests are repeated after which failures, and after which wait (specification 7).
 
 * Nothing arrived (`NotSentError`): any request.
-* An error answer in the specification's form with 429, 500, 502 or 503: any request.
+* An error answer in the specification's form with 429, 500, 502 or 503, or any other 429: any request.
 * A lost answer, or a 500, 502, 503 or 504 without that form, sent by an intermediary while the service may have acted:
-  only requests that have the same effect when sent twice; after a 429, which is always a refusal, any request.
+  only requests that have the same effect when sent twice.
 
 Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.
 """
