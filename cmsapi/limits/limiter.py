@@ -1,11 +1,11 @@
 """The limiter: both windows, the use of the key by other programs, and the order of requests.
 
-The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latter are
-those that the latest answer's ``X-RateLimit-Remaining`` shows as used beyond our own. If other programs leave nothing,
-one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
+The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latest
+``X-RateLimit-Remaining`` shows how many requests are used; those beyond our own are of other programs. If they leave
+nothing, one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
 
-Until the first answer has come, requests are sent one at a time: a hundred tasks that start in a used-up hour cost at
-most one 429.
+Until an answer shows the count (or succeeds), requests are sent one at a time. If the hourly limit is used up, a
+hundred tasks that start together get only one 429.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cmsapi.messages import Response
 from cmsapi.observe.events import Event, RateLimitPaused
 
 _ROUNDING = 1.0  # seconds by which ``X-RateLimit-Reset``, a whole number, may be rounded down
-_RESERVE = 0.01  # part of the hour that polls leave to other requests, unless `RateLimits.reserve` says otherwise
+_RESERVE = 0.01  # part of the hourly limit that polls leave to other requests, unless `RateLimits.reserve` is set
 
 
 class Priority(IntEnum):
@@ -41,11 +41,11 @@ class Priority(IntEnum):
 
 @frozen
 class RateHeaders:
-    """Headers of an answer about the hourly limit (specification 8, rule 2).
+    """What the headers of an answer say about the hourly limit (specification 8, rule 2).
 
     Attributes:
         remaining: Requests left in the hour.
-        reset: Seconds until the oldest request leaves the hour.
+        reset: Seconds until the oldest request no longer counts; 0 if the answer does not say.
     """
 
     remaining: int
@@ -53,7 +53,7 @@ class RateHeaders:
 
     @classmethod
     def of(cls, response: Response) -> RateHeaders | None:
-        """Return the headers of an answer; None if it has none in the specification's form."""
+        """Return what an answer says; None if it has no valid ``X-RateLimit-Remaining``."""
         remaining = response.headers.get("x-ratelimit-remaining", "")
         if not remaining.isdecimal():
             return None
@@ -67,8 +67,8 @@ class RateLimitStatus:
 
     Attributes:
         limit: Requests allowed in an hour.
-        used: Requests of this client, and of clients that share its limiter, in the last hour.
-        others: Requests of other programs with the same key, as far as the latest answer shows.
+        used: Requests in the last hour by this client, and by clients in this process that share its limits.
+        others: Requests of other programs with the same key that do not share the state, as the latest answer shows.
         waiting: Requests that wait for the limits.
         paused: Seconds for which nothing is sent, after a 429.
     """
@@ -81,7 +81,7 @@ class RateLimitStatus:
 
     @property
     def free(self) -> int:
-        """Requests that may be sent in this hour."""
+        """Requests left in this hour. Those used by other processes that share the state are not subtracted."""
         return max(0, self.limit - self.used - self.others)
 
 
@@ -92,9 +92,9 @@ class Forecast:
     Attributes:
         limit: Requests allowed in an hour.
         free: Requests that polls may use now.
-        returning: Returns how many more requests will be free within a number of seconds.
-        half_back: Returns the seconds until half of the used requests are free again.
-        open_jobs: Open jobs of all processes that share the limits, by kind; None if the state is not shared.
+        returning: Function that returns how many more requests will be free within a number of seconds.
+        half_back: Function that returns the seconds until half of the used requests are free again.
+        open_jobs: Number of open jobs of all processes that share the limits, by kind; None if the state is not shared.
     """
 
     limit: int
@@ -106,7 +106,7 @@ class Forecast:
 
 @define
 class Permit:
-    """Permission to send one request, as a context manager. The outcome of the request is set before the context ends.
+    """Permission to send one request, as a context manager. The caller sets the outcome before the context ends.
 
     Attributes:
         limiter: The limiter that gives the permission.
@@ -185,7 +185,7 @@ class Limiter:
         max_wait: float | None = None,
         emit: Callable[[Event], None] = lambda event: None,
     ) -> Permit:
-        """Return a context manager that is entered when a request may be sent.
+        """Return a context manager; entering it waits until a request may be sent.
 
         Args:
             priority: Priority of the request; among equals, the earlier request goes first.
@@ -223,7 +223,7 @@ class Limiter:
         taken = self._others + (self._reserve if priority is Priority.POLL else 0)
         if self._hour.free(now) > taken:
             return now
-        # Nothing is left by this count. Others' requests expire unseen, so one asks at the service's reset time.
+        # Nothing is left by this count. Others' requests may have expired, so one request asks at the reset time.
         may_ask = self._others and self._hour.free(now) > 0 and not self._hour.in_flight
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
@@ -274,12 +274,12 @@ class Limiter:
         self._told = self._told or permit.success or permit.rate is not None
         self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
         if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
-            # This request was in flight when the newest answer came, which counted it: it is not another program's.
+            # This request was in flight when the newest answer counted it, and was wrongly taken for another program's.
             self._others = max(0, self._others - 1)
         elif permit.rate is not None:  # the service counted this request later, whatever the order of arrival
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
             if not self.shared:
-                # It is unknown which requests in flight the answer counts: all but this one are taken for others'.
+                # Which requests in flight the answer counts is unknown; all but this one are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):
@@ -291,7 +291,7 @@ class Limiter:
             self._grant()
 
     def _grant(self, at: float = 0.0) -> None:
-        # A timer may fire early by the clock's resolution; it must not mistake its own time for the future.
+        # A timer may fire early by the clock's resolution, so the time for which it was set counts as reached.
         now = max(at, asyncio.get_running_loop().time())
         while self.waiters:
             priority, _, waiter, permit = self.waiters[0]

@@ -1,8 +1,8 @@
-"""The limiter for processes that share a state, which keeps both windows, on the store's clock.
+"""The limiter for processes that share a state. The state keeps both windows, on its own clock.
 
 Each process keeps its own order of requests, its pauses, and its own count, which never exceeds that of all processes.
-For requests that the local rules admit, it then asks the store, one at a time. If the store does not answer, launches
-are refused, and other requests go on with a quarter of the hourly limit.
+When the local rules admit a request, the process asks the store, for one request at a time. If the store does not
+answer, launches are refused, and other requests go on with a quarter of the hourly limit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SharedLimiter(Limiter):
         self._silent = False  # whether the store did not answer when it was last asked
 
     def forecast(self) -> Forecast:
-        """Return a forecast for all processes, as if all their requests came back at this process's rate."""
+        """Return a forecast for all processes. Their requests are assumed to return in proportion to the local ones."""
         own, now = super().forecast(), asyncio.get_running_loop().time()
         if now > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
@@ -57,7 +57,7 @@ class SharedLimiter(Limiter):
         return own
 
     def release(self, permit: Permit) -> None:
-        """Record the end of a request, in this process at once and in the store as soon as the store answers."""
+        """Record the end of a request: in this process at once, in the store by a task."""
         super().release(permit)
         if name := self._names.pop(permit.number, None):
             task = asyncio.create_task(self._report(name, permit))
@@ -65,12 +65,12 @@ class SharedLimiter(Limiter):
             task.add_done_callback(self._reports.discard)
 
     async def aclose(self) -> None:
-        """Refuse waiting requests, and wait until the store has recorded all answers."""
+        """Refuse waiting requests, and wait until the store has been told of all answers."""
         await super().aclose()
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Ask the store how many requests are used, in a process that has sent nothing for a while."""
+        """Ask the store how many requests all processes have used, without taking one."""
         try:
             self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
         except StateError as error:
@@ -119,7 +119,7 @@ class SharedLimiter(Limiter):
         limits, name = self.limits, secrets.token_hex(8)
         most = limits.per_hour - reserve - self._others
         if self._used >= most and now >= self._ask_at and not self._hour.in_flight:
-            most += self._others  # others' requests expire unseen, so one request asks
+            most += self._others  # others' requests may have expired, so one request asks
         try:
             taken = await self._store.take(name, limits.per_second, max(1, most), self._seconds)
         except StateError as error:

@@ -1,9 +1,9 @@
 """A sliding window whose limit holds at the service, whatever the latency.
 
-A bucket whose tokens drip back at a steady rate lets almost twice its size into one window. Here a token is out from
-before the first byte of a request can leave until one window after its answer. The service counts a request sometime
-between these two moments, so all requests that it counts within one window have their tokens out at one moment: never
-more than the limit.
+A token bucket that refills at a steady rate admits almost twice its size within one window. Here a token is out from
+before the first byte of a request can leave until one window after its answer. The service counts the request between
+its first byte and its answer. Thus all requests that it counts in one window have their tokens out at the end of that
+window, and there are never more of them than the limit.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Window:
     Attributes:
         limit: Requests in a window.
         seconds: Length of the window.
-        in_flight: Requests that may have left and have no answer yet; the limiter counts them.
+        in_flight: Requests that may have left and have no answer yet; the limiter increases it.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
         self.limit: int = limit
         self.seconds: float = seconds
         self.in_flight: int = 0
-        self._returns: deque[float] = deque()  # when the tokens of answered requests are back, ascending
+        self._returns: deque[float] = deque()  # when the tokens of finished requests are back, ascending
 
     def free(self, now: float) -> int:
         """Return the number of tokens that are not out."""
@@ -37,7 +37,7 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Number of answered requests whose tokens were not yet back when `free` was last called."""
+        """Number of finished requests whose tokens are still out. Expired tokens are removed only by `free`."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:
