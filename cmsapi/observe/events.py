@@ -1,7 +1,7 @@
 """Events, and the hooks that receive them.
 
-A hook is a function that takes one event. It is called during the observed work, so it must return quickly. Its
-exceptions are logged and change nothing; only those meant to end a program (`BaseException`) are passed on.
+A hook is a function that takes one event. It is called during the observed work, so it must return quickly. An
+exception that it raises is logged and ignored, unless it is meant to end the program, such as `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class RequestFinished(Event):
         method: HTTP method.
         path: Path without the query.
         attempt: Number of the attempt, from 1.
-        seconds: Seconds from sending to the answer.
+        seconds: Seconds from the end of the wait for the limits to the end of the attempt.
         waited: Seconds for which the limits delayed the request beforehand.
         status: HTTP status; None without an answer.
-        request_id: Identifier to quote to support, if the service sent one.
+        request_id: Identifier of the request, to quote to support; None if the service sent none.
         error: Name of the error's class if there was no answer.
     """
 
@@ -100,11 +100,11 @@ class RateLimitPaused(Event):
 
 @frozen
 class JobObserved(Event):
-    """A poll has shown how a job stands.
+    """A poll has shown the phase of a job.
 
     Attributes:
         kind: Kind of the job.
-        target: Identifier of what the job works on.
+        target: Identifier of the keyword, prompt or content that the job works on; for a search or document, its own.
         phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
         age: Seconds since the job was launched, or since it was first watched.
         reason: Why the phase is ``unclear``.

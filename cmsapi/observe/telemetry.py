@@ -14,7 +14,7 @@ Spans are created after the work has ended, so that none stays open. The parent 
 current span, unless that has ended. Jobs' spans have no parent, because all callers that wait for a job share it.
 
 Attributes follow OpenTelemetry's stable conventions where these define them, and begin with ``cmsapi.`` otherwise. They
-contain the identifiers of jobs' targets, but no keys, addresses, queries or texts.
+contain the identifiers of jobs' targets, but no API keys, URLs or texts.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
 
 
 def _parent() -> Context | None:
-    """Return an empty context if the current span has ended, as in the poller, which outlives its first caller."""
+    """Return an empty context if the current span has ended, as in a launch that outlives its caller; else None."""
     span = get_current_span()
     known = span.get_span_context()
     ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote
