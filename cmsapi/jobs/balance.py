@@ -40,8 +40,7 @@ class Balance:
 
     async def stands(self, pipeline: Pipeline) -> bool:
         """Return True if the balance is known not to have fallen below the expected one. Costs at most one request."""
-        expected = self._expected  # before the request: a search that is answered meanwhile may not be in the balance
-        if expected is None:
+        if (expected := self._expected) is None:  # taken first: a search answered meanwhile may not be in the balance
             return False
         left = self._kind.balance(await pipeline.call("get_me", User))
         return left is not None and self._expected is not None and left >= expected

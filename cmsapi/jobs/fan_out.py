@@ -288,6 +288,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     async def to_pandas(self) -> DataFrame:
         """Return the outcomes as a pandas DataFrame, like `cmsapi.to_pandas`, except those already iterated over."""
+        to_pandas(())  # raises before anything is launched if pandas is not installed
         return to_pandas(await self)
 
     async def _all(self) -> list[Outcome[I, R]]:

@@ -4,9 +4,7 @@ Most jobs have no document of their own: a keyword shows only its newest analysi
 So a terminal status may be from before the launch. An analysis has ended if its status is terminal and either a poll
 since the launch has shown it running, or ``lastAnalyzedAt`` is not before the launch by the service's clock. Any other
 terminal status counts as running, or as unclear if it is a success without times to compare. After `_BELIEVED`
-seconds, such a success, or any failure, is believed.
-
-Nothing is inferred from counts or order: an unlisted status is `Phase.UNCLEAR`, with the reason.
+seconds, such a success, or any failure, is believed. An unlisted status is `Phase.UNCLEAR`, with the reason.
 """
 
 from __future__ import annotations

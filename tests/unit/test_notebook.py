@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from attrs import evolve
 from tqdm.asyncio import tqdm  # type: ignore[import-untyped]  # it has no types of its own
 
-from cmsapi import ArgumentError, Client, ContentSummary, Keyword, Progress, WebPage, from_dict, to_pandas
+from cmsapi import ArgumentError, Client, ConfigError, ContentSummary, Keyword, Progress, WebPage, from_dict, to_pandas
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
@@ -64,6 +65,16 @@ async def test_outcomes_are_rows_also_without_a_result(client: Client, sandbox: 
     assert frame["error"][1].startswith("JobFailedError: ")
     assert frame["analysis_status"][0] == "success"
     assert frame[["error", "id"]].isna().values.tolist() == [[True, False], [False, True]]
+
+
+async def test_without_pandas_nothing_is_launched(
+    client: Client, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing package is noticed before the jobs are paid for."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigError, match="pandas"):
+        await client.jobs.map(client.keywords.analyze, sandbox.keyword_ids).to_pandas()
+    assert not sandbox.ledger.launches
 
 
 async def test_outcomes_of_models_and_of_other_kinds(client: Client, sandbox: Sandbox) -> None:
