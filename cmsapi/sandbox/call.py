@@ -35,9 +35,9 @@ class Call:
 
     store: Store
     jobs: Jobs
-    user: Record  # to whom the key belongs
+    user: Record  # owner of the key
     path: Mapping[str, str]  # one parameter, or none
-    query: Mapping[str, Any]  # with the defaults of missing parameters
+    query: Mapping[str, Any]  # with defaults for missing parameters
     body: Mapping[str, Any]  # empty if the request has none
 
     @property
@@ -45,7 +45,7 @@ class Call:
         """The record that the path names.
 
         Raises:
-            Refusal: 404: it does not exist, or the user may not see it (specification 5.7).
+            Refusal: 404 if it does not exist or the user may not see it (specification 5.7).
         """
         [(parameter, identifier)] = self.path.items()
         record = self.store.tables[TABLES[parameter]].get(identifier)
@@ -62,7 +62,7 @@ class Call:
         """Return an identifier in the body; None if it is missing or null.
 
         Raises:
-            Refusal: 422 with the name of the field: the workspace of the request has no such record.
+            Refusal: 422, with the name of the field, if the workspace of the request has no such record.
         """
         identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:

@@ -22,10 +22,10 @@ INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
-    """Return the query parameters of an operation, with defaults for missing ones; ignore unknown parameters.
+    """Return the query parameters of an operation, with defaults for missing ones; unknown ones are ignored.
 
     Raises:
-        Refusal: 400: a required parameter is missing; ``malformed`` (a status): a value is not valid.
+        Refusal: 400 if a required parameter is missing, the status ``malformed`` if a value is invalid.
     """
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
@@ -46,7 +46,7 @@ def read_body(operation: Operation, media_type: str, body: bytes) -> Any:
     """Return the parsed body of a request; an empty dictionary if there is no body or the operation ignores it.
 
     Raises:
-        Refusal: 415: it is not JSON; 400: it is malformed or missing; 422: it does not fit the schema.
+        Refusal: 415 if its type is not JSON, 400 if it is malformed or missing, 422 if it does not match the schema.
     """
     if not operation.reads_body:
         return {}

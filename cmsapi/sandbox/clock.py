@@ -1,8 +1,8 @@
-"""The service's clock: intervals by the event loop, and a calendar that starts at the real time.
+"""The service's clock: the event loop's time for intervals, and a calendar for dates.
 
 Durations, limits and faults use ``loop.time()``, so that they follow virtual time. The calendar (`Date` header,
-timestamps) is set once, when the sandbox is created, and then advances with the loop: a frozen ``time.time()`` does
-not stop it.
+timestamps) is set once, when the sandbox is created, and then advances with the loop, even if ``time.time()`` is
+frozen.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from email.utils import formatdate
 
 
 class Clock:
-    """A clock that never goes back.
+    """A clock that never runs backwards. It starts at its first use in an event loop.
 
     Args:
-        epoch: Calendar time of the first request in seconds since 1970; None for the present.
-        skew: Seconds by which the service's calendar is ahead of ``epoch``.
+        epoch: Calendar time at the start, without ``skew``, in seconds since 1970; None for the time of creation.
+        skew: Seconds added to the calendar.
     """
 
     def __init__(self, epoch: float | None, skew: float) -> None:
@@ -28,25 +28,25 @@ class Clock:
         self._last = 0.0
 
     def now(self) -> float:
-        """Return the loop's time; outside a loop, the time of the last call inside one."""
+        """Return the time in seconds, which advances with the loop; outside a loop, that of the last call in one."""
         try:
             now = asyncio.get_running_loop().time() + self._shift
         except RuntimeError:
             return self._last
         if self._zero is None:
             self._zero = now
-        elif now < self._last:  # another loop whose time starts at zero: the service's time continues
+        elif now < self._last:  # another loop, whose clock is behind: continue from the last time
             self._shift += self._last - now
             now = self._last
         self._last = now
         return now
 
     def elapsed(self, at: float) -> float:
-        """Return the seconds from the first request to ``at``, a time that `now` returned."""
+        """Return the seconds from the start of the clock to ``at``, a time that `now` returned."""
         return 0.0 if self._zero is None else at - self._zero
 
     def stamp(self, at: float | None = None) -> str:
-        """Return a timestamp such as ``2026-11-28T01:16:00.123Z`` (specification 1, rule 6)."""
+        """Return the timestamp of ``at``, or of now, such as ``2026-11-28T01:16:00.123Z`` (specification 1, rule 6)."""
         return iso(self.start + self.elapsed(self.now() if at is None else at))
 
     def date(self) -> str:

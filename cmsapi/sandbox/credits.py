@@ -43,7 +43,7 @@ class Credits:
         """Check that a launch can be paid for.
 
         Raises:
-            Refusal: 409: no credit is left.
+            Refusal: 409 if no credit is left.
         """
         balance = PAID_FROM.get(kind)
         if balance is not None and self.balances[balance] < 1:

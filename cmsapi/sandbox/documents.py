@@ -1,4 +1,4 @@
-"""Documents: the parts of records that clients see, with a function for each kind of record (specification 2)."""
+"""The JSON documents that clients see, with a function for each kind of record (specification 2)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def add(store: Store, **fields: Any) -> Record:
 
 
 def write(store: Store, content: Record, html: str, user: str) -> None:
-    """Replace the body of a content, and update the fields that depend on it."""
+    """Replace the body of a content and update the fields that depend on it, unless the body is the same."""
     if html == content["html"]:
         return
     sanitized = sanitize(html)
@@ -33,13 +33,13 @@ def write(store: Store, content: Record, html: str, user: str) -> None:
 
 
 def touch(store: Store, content: Record) -> None:
-    """Give a changed content its next version (specification 9, rule 4)."""
+    """Increase the version of a changed content and set its ``updatedAt`` (specification 9, rule 4)."""
     content["version"] += 1
     content["updatedAt"] = store.clock.stamp()
 
 
 def sanitize(html: str) -> str:
-    """Return a body without comments and editor-only markers; keep the text inside markers (specification 2.4)."""
+    """Return a body without comments and editor-only markers, but with the text inside markers (specification 2.4)."""
     opened: dict[str, list[bool]] = {name: [] for name in MARKERS}
 
     def replace(tag: re.Match[str]) -> str:

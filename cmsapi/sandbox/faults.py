@@ -25,19 +25,19 @@ class Dropped(Exception):  # noqa: N818 - it is what a network does
 
 @frozen(kw_only=True, eq=False)
 class Fault:
-    """A fault. Each request meets the first fault that matches it and is not used up.
+    """A fault. A request is hit by at most one fault: the first that applies to it.
 
     Args:
         match: Name of an operation such as ``get_keyword``, or a glob.
         after: Number of matching requests that pass before the fault begins.
         times: Number of requests that the fault hits; None for all.
-        share: Probability that the fault hits a matching request; the seed decides.
-        since: Seconds after the first request at which the fault begins.
-        until: Seconds after the first request at which the fault ends.
+        share: Probability that the fault hits a matching request; the sandbox's seed decides which.
+        since: Seconds after the start of the sandbox's time (see `Sandbox`) at which the fault begins.
+        until: Seconds after the start of the sandbox's time at which the fault ends.
         status: Status of the answer, in place of the service's own.
-        body: Body of that answer: ``spec`` as in specification 7; ``foreign`` is an HTML page, as if from a gateway.
+        body: Format of that answer: ``spec`` for that of specification 7, ``foreign`` for a gateway's HTML page.
         effect: True if the service carries out the request before it answers with `status`.
-        retry_after: Seconds in the ``Retry-After`` header of that answer.
+        retry_after: Seconds in the ``Retry-After`` header of that answer; by default 1 for a 429, else no header.
         refuse: True refuses the connection: no part of the request arrives.
         drop: Close the connection ``before`` the service carries out the request, or ``after``.
         garbage: True cuts the body of the answer in half.
@@ -61,7 +61,7 @@ class Fault:
 
     @property
     def replaces_service(self) -> bool:
-        """True if the request never reaches the service, which neither counts nor answers it."""
+        """True if the request does not reach the service, and so neither has an effect nor counts in a window."""
         foreign = self.status is not None and self.body == "foreign" and not self.effect
         return self.refuse or self.drop == "before" or foreign
 
@@ -101,7 +101,7 @@ class Faults:
     _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed and hit
 
     def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
-        """Return the fault for a request that arrives now, and count it; `NO_FAULT` if none matches."""
+        """Return the fault for a request that arrives now, and count it; `NO_FAULT` if none applies."""
         for fault in self.rules:
             if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
                 continue

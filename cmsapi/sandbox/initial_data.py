@@ -10,8 +10,8 @@ from cmsapi.sandbox import drafts
 from cmsapi.sandbox.clock import iso
 from cmsapi.sandbox.store import NEVER_ANALYZED, Record, Store
 
-AGE = 30 * 86_400.0  # seconds from the first record to the present
-KEYWORDS_PER_PAGE = 10  # keywords on each page without a content
+AGE = 30 * 86_400.0  # age of the first record in seconds
+KEYWORDS_PER_PAGE = 10  # keywords per page, at most, that were never analyzed
 
 PEOPLE = [
     ("Ada", "Moreau", "Head of Content", "Admin", "owner"),
@@ -24,16 +24,16 @@ GOODS = ["running shoes", "backpacks", "headlamps", "rain jackets", "tents", "so
 
 
 def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapping[str, tuple[str, ...]]:
-    """Insert the initial data into an empty store.
+    """Insert the initial data.
 
     Args:
-        store: The store.
+        store: Empty store.
         keywords: Number of keywords that were never analyzed, or their texts.
         contents: Number of contents, each on its own page with an analyzed keyword.
 
     Returns:
-        Identifiers by table in order of creation, without those inside the second workspace. The first user is the
-        administrator, the others are members.
+        Identifiers by table in order of creation, without those of records inside the second workspace. The first user
+        is the administrator, the others are members.
     """
     phrases = _phrases()
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]

@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """End of a job: status word (None for null), duration in seconds, and number of ideas (None samples these two)."""
+    """End of a job: status word (None for null), duration in seconds, number of ideas; None samples the last two."""
 
     word: str | None = "success"
     duration: float | None = None
@@ -99,7 +99,7 @@ class Jobs:
         """Check that a job may be launched: a credit is left, and no job is running on the record.
 
         Raises:
-            Refusal: 409.
+            Refusal: 409 if one of these is not the case.
         """
         if record is not None and record["id"] in self._running:
             raise Refusal(409, "It is already running; wait until it has ended.")
@@ -108,7 +108,7 @@ class Jobs:
     def launch(
         self, kind: str, record: Record, *, user: Record, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start and charge a job that `check` has admitted; ``target`` is for the ledger, ``keyword`` for the usage."""
+        """Start a job, without the checks of `check`; ``target`` is for the ledger, ``keyword`` for the usage entry."""
         now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
@@ -139,7 +139,7 @@ class Jobs:
                 job.record[KINDS[job.launch.kind].field] = word
 
     def finish(self, target: str | None) -> int:
-        """End the running jobs of a target, or all running jobs, at once; return their number."""
+        """End the running jobs for a target, or all running jobs, at once; return their number."""
         now = self._store.clock.now()
         self.advance(now)
         jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]

@@ -1,4 +1,4 @@
-"""What the service has seen: each request that left a client, and each launch that was accepted."""
+"""The ledger: each request that left a client, and each launch that the service accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LoggedRequest:
     """A request that left the client.
 
     Attributes:
-        time: Arrival on the loop's clock, in seconds.
+        time: Time of arrival in seconds, on the clock of the event loop.
         operation: Name of the operation such as ``get_me``; empty if the path or the method is unknown.
         method: HTTP method.
         path: Path without the query.
@@ -35,10 +35,10 @@ class AcceptedLaunch:
     Attributes:
         kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
         target: Identifier of the keyword, prompt or content; seed keyword of a search; name of a document.
-        time: Acceptance on the loop's clock, in seconds.
+        time: Time of acceptance in seconds, on the clock of the event loop.
         job_id: Identifier of the record that the job changes: the target, the search, the generation or the document.
         number: 1 for the first accepted launch of this kind and target, then 2, …
-        credits: Credits charged for it so far.
+        credits: Credits charged for it so far, less refunds.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Ledger:
 
     Attributes:
         requests: All requests in order of arrival.
-        launches: All accepted launches in order.
+        launches: All accepted launches in order of acceptance.
     """
 
     requests: list[LoggedRequest] = field(factory=list)

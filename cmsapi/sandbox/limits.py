@@ -23,11 +23,11 @@ class Limits:
     """Rate limits for each key.
 
     Args:
-        per_second: Requests in any second.
-        per_hour: Requests in any hour.
+        per_second: Requests admitted in any second.
+        per_hour: Requests admitted in any hour.
         used: Requests that count as sent in the hour before a key's first request.
         colleague: Requests per hour that another program sends with the same key, at even intervals.
-        used_age: Age of the used requests in seconds; None spreads them evenly over the hour.
+        used_age: Age of the ``used`` requests at a key's first request, in seconds; None spreads them over the hour.
     """
 
     per_second: int = field(default=PER_SECOND, validator=ge(1))

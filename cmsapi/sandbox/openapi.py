@@ -1,4 +1,4 @@
-"""The table of operations, read from ``openapi.json``: the only place that knows paths, parameters and shapes."""
+"""The table of operations, read from ``openapi.json``, the only source of paths, parameters and schemas."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Parameter:
 
 @frozen(eq=False)
 class Operation:
-    """An operation of the service. Schemas have no references."""
+    """An operation of the service. References in its schemas are resolved."""
 
     name: str
-    status: int  # of a successful answer
+    status: int  # status of a successful answer
     public: bool  # needs no key and is not limited (specification 8, rule 3)
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]
-    reads_body: bool  # the body and its media type matter
+    reads_body: bool  # whether the body and its media type are checked
     body: dict[str, Any] | None  # None if the body's content is ignored
     body_required: bool
 
@@ -59,7 +59,7 @@ class Routes:
             node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
 
     def match(self, method: str, path: str) -> Match:
-        """Return the operation for a method and an encoded path."""
+        """Return the match for a method and a percent-encoded path."""
         node, values = self._tree, []
         for segment in path.split("/"):
             if segment in node and segment != "{}":

@@ -1,4 +1,4 @@
-"""Refused requests and their answers: one shape for all errors (specification 7)."""
+"""Refused requests and their answers, in the format of all errors (specification 7)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CODES: Mapping[int, str] = {
 
 @define(eq=False)
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the sandbox
-    """Raised when a handler or a check answers with an error.
+    """Raised when a handler or a check refuses a request.
 
     Args:
         status: HTTP status.
-        message: Text for people; for 422 it names the failing field in single quotes.
+        message: Text for people; with status 422, it names the invalid field in single quotes.
         headers: Further headers of the answer.
     """
 

@@ -1,4 +1,4 @@
-"""The public class of the sandbox: a whole Content Marketing Service in this process."""
+"""The class `Sandbox`: a simulated Content Marketing Service in this process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from cmsapi.sandbox.limits import Limits
 from cmsapi.sandbox.service import Service
 from cmsapi.sandbox.store import ALPHABET, Choices, Store
 
-KEYWORDS = 20  # never analyzed keywords in a new sandbox
+KEYWORDS = 20  # keywords that were never analyzed, in a new sandbox
 CONTENTS = 5  # contents in a new sandbox
 KEY_CHARACTERS = 32  # number of characters in a key after sk_
-IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so that a forgotten `transport` fails at once
+IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so a client without `transport` cannot connect
 
 
 class Transport:
@@ -58,10 +58,10 @@ class Transport:
 
 
 class Sandbox:
-    """A whole service. The same seed gives the same identifiers, keys, durations and faults.
+    """A simulated service. The same seed and requests give the same identifiers, keys, durations and faults.
 
-    ``transport`` answers in process, `serve` on a loopback socket; both lead to the same records and limits. All
-    intervals use the clock of the running event loop, so that virtual time works.
+    ``transport`` answers in process, `serve` on a socket, with the same records and limits. Intervals use the clock of
+    the event loop, so virtual time works. Time starts at creation if a loop is running, else at the first use in one.
 
     Args:
         seed: Seed of all random values.
@@ -73,20 +73,20 @@ class Sandbox:
         faults: Faults and latency between client and service.
         credits: Initial balances (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
         choices: Behaviour where the specification is silent.
-        clock_skew: Seconds by which the service's calendar is ahead of the real one.
-        epoch: Calendar time of the first request in seconds since 1970; None for the present.
+        clock_skew: Seconds added to the service's calendar.
+        epoch: Calendar time at the start, without ``clock_skew``, in seconds since 1970; None for the time of creation.
 
     Attributes:
         transport: Transport for ``Client(transport=)``.
-        base_url: Address for ``Client(base_url=)``; the real one inside `serve`.
+        base_url: Address for ``Client(base_url=)``; while `serve` is open, that of its socket.
         api_key: Key of an administrator.
-        member_key: Key of a member, who does not see the private workspace and may not do what requires an Admin.
+        member_key: Key of a member, who can neither see the private workspace nor do what requires an Admin.
         workspace_id: Workspace of all pages, keywords and other records listed here.
         private_workspace_id: Workspace that only the administrator sees.
         user_ids: Users of the organization, the administrator first.
         page_ids: Pages, those of the contents first.
         keyword_ids: Keywords that were never analyzed.
-        analyzed_keyword_ids: Keywords of the contents.
+        analyzed_keyword_ids: Keywords that were analyzed before: one for each content, and at least one.
         prompt_ids: Prompts that were never analyzed.
         content_ids: Contents.
         folder_ids: Folders.
@@ -157,27 +157,27 @@ class Sandbox:
     def set_outcome(
         self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
     ) -> None:
-        """Choose how jobs of a target end, including a running job, until another choice is made.
+        """Set how jobs for a target end, including a job that is running; the last call for a target counts.
 
         Args:
-            target: Identifier of a keyword, prompt or content, seed keyword of a search or name of a document, existing
-                or not; or the identifier of a search, generation or document.
-            outcome: ``success``, ``failed``, or any other word that the service should show; None for null.
+            target: Identifier of a keyword, prompt or content, seed keyword of a search, or name of a document, even of
+                one that does not exist yet; or the identifier of a search, generation or document.
+            outcome: ``success`` (shown as ``review`` for a generation), ``failed``, or another status; None for null.
             duration: Seconds that later jobs take, in place of a sampled duration.
             ideas: Number of ideas that a search finds.
         """
         self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
     def finish(self, target: str | None = None) -> int:
-        """End the running jobs of a target as in `set_outcome`, or all of them, at once, and return their number."""
+        """End the running jobs for a target, or all running jobs, as `set_outcome` says; return their number."""
         return self._jobs.finish(target)
 
     @asynccontextmanager
     async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
-        """Serve on a socket while the context is open; it yields the base URL.
+        """Serve on a socket while the context is open, and yield the base URL.
 
         Args:
-            port: Port; 0 takes a free one.
+            port: Port to listen on; 0 for a free one.
             host: Address to listen on.
         """
         from cmsapi.sandbox.server import listen  # aiohttp is slow to import

@@ -11,12 +11,12 @@ from cmsapi.messages import Request
 from cmsapi.sandbox.faults import Dropped
 from cmsapi.sandbox.service import Service
 
-SHUTDOWN = 0.1  # seconds left for unfinished answers when the server stops
+SHUTDOWN = 0.1  # seconds to wait for unfinished answers when the server stops
 
 
 @asynccontextmanager
 async def listen(service: Service, host: str, port: int) -> AsyncIterator[str]:
-    """Serve while the context is open; it yields the base URL."""
+    """Serve while the context is open, and yield the base URL."""
 
     async def answer(request: web.BaseRequest) -> web.Response:
         # read() would refuse bodies larger than one mebibyte; the specification shows no limit (8.7)

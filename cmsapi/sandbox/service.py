@@ -1,8 +1,8 @@
 """The service: one function from a request to its answer, the same in process and on a socket.
 
 A request passes, in this order: network faults, key (401), limits (429), route (404, 405), media type and JSON (415,
-400), schemas (400, 422), role (403), and its handler. 401 counts in no window and carries no rate headers; 429 carries
-them and does not count; other answers, except on public paths, count and carry them (specification 5, 7, 8).
+400), schemas (400, 422), role (403), and its handler. A 401 counts in no window and has no rate headers; a 429 has
+them, but does not count; all other answers, except on public paths, count and have them (specification 5, 7, 8).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})
-UNCOUNTED = frozenset({401, 429})  # statuses whose answers count in no window
+UNCOUNTED = frozenset({401, 429})  # statuses of answers that count in no window
 JSON = {"content-type": "application/json"}
 DOCS = b'<!doctype html><title>API v1</title><p>Described in <a href="/openapi.json">openapi.json</a>.</p>'
 
 
 @define(eq=False, repr=False)
 class Service:
-    """The whole service without a socket."""
+    """The service, without a socket."""
 
     store: Store
     jobs: Jobs
@@ -49,7 +49,7 @@ class Service:
     _number: int = field(default=0, init=False)
 
     async def handle(self, request: Request) -> Response:
-        """Answer a request.
+        """Return the answer to a request.
 
         Raises:
             Dropped: A fault closes or refuses the connection.
@@ -123,7 +123,7 @@ class Service:
         return self._response(_missing(method, route), {})
 
     def _user(self, authorization: str) -> Record | None:
-        """Return the user of a key; the value must start exactly with ``Bearer sk_`` (specification 5.1)."""
+        """Return the user of a key, or None; the header must start with ``Bearer sk_`` (specification 5.1)."""
         return self.keys.get(authorization.removeprefix("Bearer ")) if authorization.startswith("Bearer sk_") else None
 
     def _response(self, result: Refusal | tuple[int, Any], headers: Mapping[str, str]) -> Response:

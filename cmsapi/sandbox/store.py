@@ -1,7 +1,7 @@
 """The service's records: dictionaries in tables by identifier, in order of creation.
 
 A record contains the fields of its document under their JSON names, its parents' identifiers (such as ``workspaceId``)
-and fields that only the service knows. `documents` shows the parts that clients may see.
+and fields that clients never see. The module `documents` picks what clients see.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """Behaviour of the service where the specification is silent; the first value of each is the default.
+    """Behaviour of the service where the specification is silent; the default is named first.
 
     Args:
-        ideas_before_success: Reading the ideas of an unfinished search gives a 409, or an empty page.
-        failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it.
+        ideas_before_success: Reading the ideas of a search that has not succeeded gives a 409, or an empty page.
+        failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it to the end time.
         keyword_items: Keywords in lists show ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
-        charged: A credit is charged at launch; when the job succeeds; or at launch and refunded when the job fails.
+        charged: A credit is charged at launch, or when the job succeeds, or at launch with a refund if the job fails.
         malformed_query: Status for a query parameter of the wrong type or out of range.
         deletion: Status of a deletion; 204 has no body.
     """
@@ -80,7 +80,7 @@ class Store:
         return f"{prefix}_01hx" + "".join(ALPHABET[bits >> shift & 31] for shift in range(0, IDENTIFIER_BITS, 5))
 
     def add(self, table: str, **fields: Any) -> Record:
-        """Insert a record with a new identifier and return it; without ``createdAt`` it is created now."""
+        """Insert a record with a new identifier and return it; ``createdAt`` defaults to now."""
         record: Record = {"id": self.new_id(PREFIXES[table]), **fields}
         record.setdefault("createdAt", self.clock.stamp())
         self.tables[table][record["id"]] = record

@@ -13,7 +13,7 @@ from cmsapi.sandbox.handlers import contents, generations, ideas, keywords, work
 
 Handler: TypeAlias = Callable[[Call], Any]
 
-# Operations that show the record that the path names.
+# Operations that show the record in the path.
 SHOWN: Mapping[str, Show] = {
     "get_workspace": documents.workspace,
     "get_content": documents.content,
@@ -24,7 +24,7 @@ SHOWN: Mapping[str, Show] = {
     "get_knowledge_document": documents.knowledge_document,
     "get_content_idea_search": documents.search,
 }
-# Operations that list the records in a table that belong to the record that the path names.
+# Operations that list those records of a table that belong to the record in the path.
 LISTED: Mapping[str, tuple[str, Show]] = {
     "list_pages": ("pages", documents.page),
     "list_keywords": ("keywords", documents.listed_keyword),

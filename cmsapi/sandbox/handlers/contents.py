@@ -14,7 +14,7 @@ from cmsapi.sandbox.store import Record
 
 
 def list_contents(call: Call) -> Document:
-    """List contents in short form, with filters."""
+    """List the summaries of the contents that pass the filters."""
     query, statuses = call.query, call.query.get("contentStatusId")
     exact, least, most = query.get("contentScore"), query.get("contentScore[gte]"), query.get("contentScore[lte]")
 
@@ -70,7 +70,7 @@ def delete_content(call: Call) -> None:
 
 
 def _fields(call: Call) -> dict[str, Any]:
-    """Return those fields of a body that need only be checked before they are stored."""
+    """Return the checked fields of a body, as they are stored, except ``html``, ``pageId`` and ``version``."""
     body, references = call.body, ("assignedToId", "contentStatusId", "folderId")
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}

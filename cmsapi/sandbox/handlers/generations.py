@@ -1,7 +1,7 @@
 """Generation of contents: launch, review, decision (specification 3 and 4.4).
 
-``queued`` becomes ``review`` or ``failed`` over time; confirm turns ``review`` into ``applied``, cancel into
-``discarded``. A content shows its latest generation; another may be launched unless that is queued or in review.
+``queued`` becomes ``review`` or ``failed`` over time. Confirming turns ``review`` into ``applied``, cancelling turns it
+into ``discarded``. A content shows its latest generation; unless that is queued or in review, another may start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def generate_content(call: Call) -> Document:
 
 
 def get_generation(call: Call) -> Document:
-    """Return the current generation of a content; 404 if it never had one."""
+    """Return the latest generation of a content; refuse with 404 if there is none."""
     return documents.generation(call.store, _current(call))
 
 

@@ -10,7 +10,7 @@ from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import NEVER_ANALYZED, Record
 
-PREVIEW = 120  # number of characters of a text that a report shows
+PREVIEW = 120  # number of characters that a report shows of a text
 
 
 def import_page(call: Call) -> Document:
@@ -28,7 +28,7 @@ def crawl_page(call: Call) -> Document:
 
 
 def delete_page(call: Call) -> None:
-    """Delete a page with its contents, keywords and their prompts."""
+    """Delete a page with its contents, its keywords and the prompts of these keywords."""
     page, tables = call.record["id"], call.store.tables
     for content in list(call.children("contents")):
         del tables["contents"][content["id"]]
@@ -57,12 +57,12 @@ def add_keyword(call: Call) -> Document:
 
 
 def analyze_keyword(call: Call) -> Document:
-    """Launch an analysis."""
+    """Launch the analysis of a keyword, which costs one analysis credit."""
     return _analyze(call, "analysis", call.record["keyword"])
 
 
 def score_keyword(call: Call) -> Document:
-    """Score a text against the recommendations of an analysis; refuse if there has been no analysis."""
+    """Score a text against the recommendations for a keyword; refuse if the keyword was never analyzed."""
     if call.record["lastAnalyzedAt"] is None:
         raise Refusal(409, "The keyword has no completed analysis.")
     return _report(call)
@@ -77,12 +77,12 @@ def add_prompt(call: Call) -> Document:
 
 
 def analyze_prompt(call: Call) -> Document:
-    """Launch an analysis, which costs one analysis credit."""
+    """Launch the analysis of a prompt, which costs one analysis credit."""
     return _analyze(call, "prompt", call.record["prompt"])
 
 
 def score_prompt(call: Call) -> Document:
-    """Score a text for a prompt; before an analysis there is no report."""
+    """Score a text for a prompt; the report is null if the prompt was never analyzed."""
     return {"chatgpt": _report(call) if call.record["lastAnalyzedAt"] else None}
 
 

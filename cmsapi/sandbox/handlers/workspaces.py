@@ -8,7 +8,7 @@ from cmsapi.sandbox.documents import Document
 from cmsapi.sandbox.jobs import Outcome
 from cmsapi.sandbox.store import Record
 
-SUMMARY_WORDS = 12  # number of words of a text that become its summary
+SUMMARY_WORDS = 12  # number of words that a summary takes from its text
 
 
 def get_me(call: Call) -> Document:
@@ -41,13 +41,13 @@ def list_credit_usages(call: Call) -> Document:
 
 
 def list_content_statuses(call: Call) -> Document:
-    """List the workflow statuses in order."""
+    """List the workflow statuses in order of position."""
     shown = [documents.content_status(call.store, status) for status in call.children("statuses")]
     return {"data": sorted(shown, key=lambda status: status["position"])}
 
 
 def list_folders(call: Call) -> Document:
-    """List all folders flat (specification 1, rule 5)."""
+    """List all folders as a flat list (specification 1, rule 5)."""
     return {"data": [documents.folder(call.store, folder) for folder in call.children("folders")]}
 
 
