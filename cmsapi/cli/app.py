@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_streams() -> None:
-    """Make sure that both streams exist and accept any text."""
+    """Make sure that standard output and standard error exist and accept any text."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123  closed when the program ends
     sys.stderr = sys.stderr or sys.stdout
     for stream in (sys.stdout, sys.stderr):

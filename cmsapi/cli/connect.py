@@ -1,4 +1,4 @@
-"""The client and the state that stores launches, as the options and the environment name them."""
+"""The client, and the state that stores launches, from the options and the environment."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Options:
     """Options for all commands that call the service."""
 
     json: bool = False
-    """Print JSON as the service writes it, one document per line."""
+    """Print JSON with the service's field names, one document per line."""
     csv: bool = False
-    """Print CSV with a header for spreadsheets; an apostrophe keeps texts from being formulas."""
+    """Print CSV with a header row; an apostrophe before a text keeps spreadsheets from taking it for a formula."""
     state: str | None = None
-    """Where launches are kept: sqlite:///file, postgresql://… or redis://…; by default in CMSAPI_STATE, or in a
-    file in ~/.local/state."""
+    """Where launches are kept: sqlite:///file, postgresql://… or redis://…; by default the address in CMSAPI_STATE,
+    or else a file in ~/.local/state."""
 
     def __attrs_post_init__(self) -> None:
         if self.json and self.csv:
@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client for the service that the environment names; ``state`` replaces ``options.state``."""
+    """Return a client for the service that the environment names; ``state``, if given, replaces ``options.state``."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
@@ -46,7 +46,7 @@ def connect(options: Options, state: str | None = None) -> Client:
 
 
 def connect_to_launched(options: Options) -> Client:
-    """Return a client with the state of earlier launches; raise `ConfigError` if its file is missing."""
+    """Return a client for the state that stores earlier launches; raise `ConfigError` if it is a missing file."""
     state = state_of(options)
     if not is_there(state):
         raise ConfigError(

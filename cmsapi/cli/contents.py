@@ -30,7 +30,7 @@ class Fields:
     """Fields of a content that can be set."""
 
     html: str | None = None
-    """File with the body, or - for standard input. '' clears it, as it does any other field."""
+    """File with the body, or - for standard input. '' clears it, and likewise the description and the ids below."""
     meta_description: str | None = None
     """Description for search engines."""
     folder_id: str | None = None
@@ -113,7 +113,7 @@ async def publish(content: str, *, url: str | None = None, options: Options = DE
     """Mark a content as published; nothing is sent to a website.
 
     Args:
-        content: Its id.
+        content: Id of the content.
         url: Address at which it was published.
     """
     async with connect(options) as client:

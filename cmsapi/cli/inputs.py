@@ -21,7 +21,7 @@ STDIN = "@-"
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the distinct items that the arguments give; ``column`` is the name of their CSV column or JSON key."""
+    """Return the distinct items that the arguments give; ``column`` is the CSV column or JSON key that has them."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):

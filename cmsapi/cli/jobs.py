@@ -42,7 +42,7 @@ async def items(name: str, *, options: Options = DEFAULTS) -> None:
 async def reviews(
     *contents: str, confirm: bool = False, discard: bool = False, ask: bool = False, options: Options = DEFAULTS
 ) -> int:
-    """List articles that wait for a decision, or decide on them; at least one request per article.
+    """List articles that wait for a decision, or decide on them; at least one request per open generation.
 
     Args:
         contents: Only articles of these contents.
@@ -84,7 +84,7 @@ async def resume(*, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
-    """Wait for jobs by their tokens, which --json shows; needs no state.
+    """Wait for jobs, given their tokens, which --json shows; needs no state.
 
     Args:
         tokens: Tokens: arguments, @file (text, CSV or JSON with tokens), or - for stdin.
@@ -96,7 +96,7 @@ async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def forget(*names: str, options: Options = DEFAULTS) -> None:
-    """Forget batches and their results; without a name, forget ended and unknown launches of more than 30 days ago.
+    """Forget batches and their results; without a name, forget ended and unknown launches older than 30 days.
 
     Args:
         names: Names of batches.

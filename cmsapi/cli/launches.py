@@ -34,7 +34,7 @@ Decision: TypeAlias = Literal["confirm", "cancel", "ask"]
 @Parameter(name="*")
 @frozen
 class Launch:
-    """Options for commands that launch."""
+    """Options for commands that launch jobs."""
 
     batch: str | None = None
     """Name of this piece of work. A run with the same name continues the earlier run, and pays only for the rest."""
@@ -116,7 +116,7 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, launch a batch and print how to continue; pass the remaining arguments to the launching method."""
+    """Show the plan, launch a batch and print how to continue; the client's method gets ``before`` and ``settings``."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"
@@ -176,7 +176,7 @@ def _advise(counts: Counter[str], name: str, items: Sequence[str], shown: Sequen
 
 
 async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most: int | None) -> bool:
-    """Print what the launches would cost, and return True if the balance suffices."""
+    """Print what the launches would cost; return True unless the balance is known to be too low."""
     note(f"plan: {new:,} to launch" + (f", {earlier:,} launched before" if earlier else ""))
     if most is not None and most < new:
         note(f"  bound     {most:,} of {new:,} will be launched: --max-credits")

@@ -1,4 +1,4 @@
-"""Commands that list resources, one for each row in a table."""
+"""Commands that list resources, one for each row of `_LISTS`; ``me`` and ``credits``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Limit: TypeAlias = Annotated[int | None, Parameter(help="Rows per list, at most.
 
 _PERSON = "id first=first_name last=last_name role email"
 _ANALYSIS = "analysis=analysis_status analyzed=last_analyzed_at"
-_LISTS = [  # command, parents of its rows, method of the client, columns
+_LISTS = [  # command, parents that it takes, method of the client, columns
     ("workspaces", "", "workspaces.list", "id name website=website_url country=country_code language=language_code"),
     ("users", "", "users.list", _PERSON),
     ("members", "workspaces", "workspaces.members", _PERSON),
@@ -69,7 +69,7 @@ for _list in _LISTS:
 
 @app.command
 async def me(*, options: Options = DEFAULTS) -> None:
-    """Show the user of the key, which also checks the key; one request."""
+    """Check the key and show its user; one request."""
     fields = "id first=first_name last=last_name email organization=organization.name"
     async with connect(options) as client:
         print_model(options, await client.me(), columns(f"{fields} workspaces=organization.workspaces_count"))
@@ -87,7 +87,7 @@ async def credits_(
 
     Args:
         type: Type of the credits.
-        text: Only entries with this text.
+        text: Only entries that match this text.
     """
     async with connect(options) as client:
         if type is None:

@@ -50,7 +50,7 @@ class Stopped(Exception):  # noqa: N818  it is not an error
 
 @contextmanager
 def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
-    """Close a fan-out and raise `Stopped` when a signal arrives or the output is closed; a second signal ends all."""
+    """Close a fan-out at a signal and raise `Stopped`, also if output is closed; a second signal ends the program."""
     loop, received, closing = asyncio.get_running_loop(), list[int](), list[asyncio.Task[None]]()
 
     def stop(number: int, frame: object) -> None:
@@ -120,7 +120,7 @@ def status_of(outcome: Outcome[Any, Any]) -> str:
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show a progress bar while the context is open, if standard error is a terminal and standard output no pipe."""
+    """Show a progress bar while the context is open, if standard error is a terminal and standard output is no pipe."""
     console = Console(stderr=True)
     if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # its reader may print, too
         yield

@@ -41,7 +41,7 @@ def fold(line: str, stream: TextIO) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text with spaces for line breaks and control characters: the service must not control the terminal."""
+    """Return text with a space for each unprintable character: the service must not control the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
@@ -63,7 +63,7 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Write rows with the same columns; on a terminal as a table at the end, with long texts cut unless ``whole``.
+    """Write rows with the same columns, on a terminal as a table at the end, with long texts cut unless ``whole``.
 
     With ``live`` each row is written at once, even on a terminal.
     """
@@ -92,7 +92,7 @@ class Writer:
             note("none")
 
     def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row: ``--json`` prints all of ``document``; ``values`` replace its own values in the columns."""
+        """Write a row: with ``--json`` the whole ``document``, else its values, or ``values`` in their place."""
         self._empty = False
         if values is None and isinstance(document, dict):
             values = list(document.values())
@@ -125,7 +125,7 @@ def _cell(value: Any, *, human: bool) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool) -> None:
-    """Print a table no wider than the terminal: cut or wrap one text column, and leave out the last columns."""
+    """Print a table no wider than the terminal: cut or wrap the widest text, and leave out columns at the end."""
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date

@@ -1,4 +1,4 @@
-"""``sandbox`` and ``demo``: the service on this machine, for trying things out."""
+"""``sandbox`` and ``demo``: a simulated service on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ async def serve(
     per_second: int = 20,
     per_hour: int = 1000,
 ) -> None:
-    """Serve the whole service on this machine until Ctrl-C, and print the settings to use it.
+    """Run a simulated service on this machine until Ctrl-C, and print the settings for its clients.
 
     Args:
-        port: Port; 0 takes a free one.
+        port: Port to listen on; 0 for a free one.
         seed: Seed of identifiers, keys and durations; random by default.
         keywords: Number of keywords that were never analyzed; in addition, each content has an analyzed one.
         contents: Number of contents.
