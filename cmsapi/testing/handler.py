@@ -25,8 +25,8 @@ class HandlerTransport:
             await client.keywords.get("kwd_1")
         assert transport.requests[0].operation == "get_keyword"
 
-    Clients keep limits, retry and poll as usual: run tests that wait in virtual time (looptime), or give their client
-    ``retry=RetryPolicy(max_attempts=1)``. A job must be seen running (``pending``) before it succeeds.
+    Clients obey limits, retry and poll as usual: run tests that wait in virtual time (looptime), or give their client
+    ``retry=RetryPolicy(max_attempts=1)``. Show an analysis as ``pending`` before its ``success``.
 
     Args:
         handler: Function or coroutine function that takes a request and returns a `Response`, or a document to send as

@@ -1,6 +1,6 @@
-"""Fixtures for pytest, which loads this module in every run in an environment with cmsapi.
+"""Fixtures for pytest, which loads this module in every run if cmsapi is installed.
 
-Therefore it imports neither the sandbox nor aiohttp before a fixture is used, and needs no other plugin. Both fixtures
+So the module imports neither the sandbox nor aiohttp before a fixture is used, and needs no other plugin. Both fixtures
 are plain functions and need no event loop: they work with anyio, pytest-asyncio in any mode and loop scope, or neither.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def cms_sandbox() -> Sandbox:
-    """Return a new service in this process; no network is involved.
+    """Return a new sandbox in this process; no network is involved.
 
     Override it in a ``conftest.py``, a module or a class to configure it::
 
@@ -33,7 +33,7 @@ def cms_sandbox() -> Sandbox:
 
 @pytest.fixture
 def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
-    """Return a client of ``cms_sandbox``, which is closed at the end.
+    """Yield a client of ``cms_sandbox``, and close it at the end of the test.
 
     It belongs to the event loop that uses it first, and keeps its state in memory, whatever the environment says.
     """
