@@ -3,9 +3,9 @@
 ``python -m benchmarks.fanout [--rows TEXT …] [--seeds FIRST LAST] [--strategies NAME …]``
 
 A cell is mean turnaround / last result, both as ratios to the oracle (see `benchmarks.work.oracle`), and the requests
-per job. All strategies keep the limits with the limiter of cmsapi. Cold is a new program; warm is the same client after
-60 jobs of the same durations and an empty hour; "plus one" is cold with a service that announces one idea more than it
-lists. ``!`` marks figures that miss their bar, ``h`` a fan-out that ends an hour late.
+per job. All strategies use the limiter of cmsapi. Cold is a new program; warm is a client that has run 60 jobs with the
+same distribution of durations, and then nothing for an hour; "plus one" is cold with a service that announces one idea
+more than it lists. ``!`` marks figures that miss their target (the bar), ``h`` fan-outs that end an hour late.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ refused = [0]  # 429s in each run
 
 
 class Wire:
-    """Sandbox transport that records when requests left, and announces ``added`` ideas that are never listed."""
+    """Sandbox transport that records when requests leave, and adds ``added`` to each announced number of ideas."""
 
     def __init__(self, box: Sandbox, added: int) -> None:
         self.box, self.added = box, added
         self.times: list[float] = []
 
     async def send(self, request: Request) -> Response:
-        """Pass a request on."""
+        """Send a request and return its answer."""
         self.times.append(asyncio.get_running_loop().time())
         response = await self.box.transport.send(request)
         if self.added and b'"nbContentIdeas"' in response.body:
@@ -115,7 +115,7 @@ class Program:
         await asyncio.gather(*(fan_out([each for each in numbers if self.items[each].kind == kind]) for kind in kinds))
 
     async def by_hand(self, numbers: Sequence[int], in_flight: int | None, loop_name: str) -> None:
-        """Run jobs as programs without cmsapi do: in a task per job, which launches, sleeps and polls."""
+        """Run jobs as programs without cmsapi do: in a task for each job, which launches it, sleeps and polls."""
         slots, place = asyncio.Semaphore(in_flight or len(numbers)), f"/v1/workspaces/{self.box.workspace_id}"
         ask = self.client.request
 
@@ -161,7 +161,7 @@ class Run:
     times: list[float]
 
     def mean(self, items: Sequence[Item]) -> float:
-        """Return the mean turnaround."""
+        """Return the mean turnaround in seconds."""
         return statistics.mean(end - item.at for end, item in zip(self.ends, items, strict=False))
 
 
@@ -177,7 +177,7 @@ async def run(
 
     Args:
         work: The work.
-        strategy: Its name.
+        strategy: Name of the strategy.
         faults: Faults of the sandbox.
         rest: Seconds between the earlier jobs of a warm client and the work.
         endless: True to run a job that never ends beside the work.
@@ -210,7 +210,7 @@ async def run(
 
 
 def tell(name: str, measure: Callable[[], str]) -> None:
-    """Print a line of the table, and the number of 429s in its runs."""
+    """Print a line of the table, with the number of 429s in its runs if there were any."""
     before, figures = sum(refused), measure()
     count = sum(refused) - before
     print(f"{name:48}{figures}{f' {count} answers with 429 !' * (count > 0)}", flush=True)
@@ -218,7 +218,7 @@ def tell(name: str, measure: Callable[[], str]) -> None:
 
 @frozen
 class Cell:
-    """Figures of one strategy beside the oracle's."""
+    """Figures of one strategy, times as ratios to the oracle's."""
 
     mean: float
     last: float
@@ -233,7 +233,7 @@ class Cell:
 
 
 def compare(work: Work, strategies: Sequence[str]) -> dict[str, Cell]:
-    """Run strategies on the same work."""
+    """Run strategies on the same work, and return the figures of each."""
     best = oracle(work)
     mean = Run(best, [], []).mean(work.items)
     cells = {}
@@ -247,18 +247,18 @@ def compare(work: Work, strategies: Sequence[str]) -> dict[str, Cell]:
 
 
 def line(cells: dict[str, Cell], bars: Bars, barred: Sequence[str]) -> str:
-    """Return the bars, and the figures of each strategy beside them."""
+    """Return the bars, followed by the figures of each strategy, as a line of text."""
     figures = [cell.text(bars if name in barred else NO_BAR) for name, cell in cells.items()]
     return f"{bars[0]:.2f} / {'' if bars[1] is None else f'{bars[1]:.2f}':6}{''.join(figures)}"
 
 
 def named(work: Work, bars: Bars, barred: Sequence[str], strategies: Sequence[str]) -> str:
-    """Run strategies on one piece of work."""
+    """Run strategies on one piece of work, and return its line of the table."""
     return line(compare(work, strategies), bars, barred)
 
 
 def three_kinds() -> Work:
-    """Return analyses, searches and documents at once."""
+    """Return work of three kinds: analyses, searches and documents to launch at once."""
     parts = [
         make("three kinds at once: 100 each of 40, 120, 20 s", 100, kind, around(median))
         for kind, median in (("analysis", 40), ("search", 120), ("document", 20))
@@ -319,7 +319,7 @@ def outage(fault: Fault) -> str:
 
 
 def announced(work: Work) -> str:
-    """Run searches on a service that announces one more idea than it lists, and ordinary ones."""
+    """Run searches on an ordinary service, and on one that announces one idea more than it lists."""
     honest, more = virtually(run(work, "cold")), virtually(run(work, "plus one"))
     ratio, last = more.mean(work.items) / honest.mean(work.items), max(more.ends) / max(honest.ends)
     return f"mean {ratio:.2f}, last {last:.2f} of an honest service (bar 1.05){' !' * (max(ratio, last) > 1.05)}"
@@ -351,7 +351,7 @@ def summary(tables: Sequence[dict[str, Cell]]) -> None:
 
 
 def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
-    """Run random fan-outs; the bars are 1.30 for the median, 3.2 and 1.5 for the worst, and 0 for hours missed."""
+    """Run random fan-outs; the bars: median 1.30, worst mean 3.2, worst last result 1.5, and none an hour late."""
     tables: list[dict[str, Cell]] = []
 
     def one(work: Work) -> str:
@@ -364,7 +364,7 @@ def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run the chosen rows and random fan-outs; by default all rows."""
+    """Run the chosen rows and random fan-outs; by default all rows and no random fan-out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="*", help="parts of names of rows; no part selects no row")
     parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "LAST"), help="random fan-outs")

@@ -1,8 +1,8 @@
-"""One hour of 300 keyword analyses on the sandbox, in virtual time: cmsapi beside two handwritten loops.
+"""300 keyword analyses in an hour of virtual time on the sandbox: cmsapi beside two handwritten loops.
 
 ``python -m benchmarks.hour`` prints a table and draws ``docs/hour.svg``.
 
-All 300 are requested at once. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
+All jobs are ready at the start. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
 sandbox's: 20 requests a second and 1,000 an hour. A loop launches its job and polls it until it has ended. The first
 loop polls every 5 s, even after a 429. The second loop polls every 5 to 10 s, and after a 429 waits for ``Retry-After``
 and up to a second more.
@@ -67,12 +67,12 @@ class Hour:
 
     @property
     def results(self) -> int:
-        """Results within the hour."""
+        """Number of results within the hour."""
         return sum(end <= HOUR for end in self.ends)
 
 
 async def by_cmsapi(box: Sandbox, finish: Callable[[], None]) -> None:
-    """Run the jobs as the README does."""
+    """Run the jobs in a fan-out."""
     async with Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
         async for outcome in client.jobs.map(client.keywords.analyze, box.keyword_ids):
             assert outcome.ok
@@ -86,7 +86,7 @@ async def by_loops(
 
     Args:
         poll: Returns the seconds until the next poll.
-        wait: Returns the seconds to wait after a 429, given those of ``Retry-After``.
+        wait: Returns the seconds to wait after a 429; it gets the seconds of ``Retry-After``.
         box: The sandbox.
         finish: Called at each result.
     """

@@ -1,8 +1,8 @@
-"""Two saturated hours in virtual time: how much of both limits each limiter uses, how often it exceeds them, its CPU.
+"""Limiters in two saturated hours of virtual time: requests accepted, requests refused with 429, and CPU time.
 
-The service counts exactly at arrival; latency is 20 to 200 ms each way; forty callers never pause. After a 429 they
-wait for ``Retry-After``. Each limiter has both windows, set up as its documentation shows. Limiters whose clock is not
-the event loop's use the loop's here. The cost of taking a free token is measured in real time.
+The service counts exactly at arrival; latency is 20 to 200 ms each way; forty callers pause only after a 429, for
+``Retry-After``. Each limiter has both windows, set up as its documentation shows. Limiters with their own clock are
+given that of the event loop. The CPU time of taking a free token is measured outside virtual time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LATE = 1e-4
 
 
 class Service:
-    """Both limits of specification 8, judged at arrival."""
+    """A service with both limits of specification 8, checked when a request arrives."""
 
     def __init__(self) -> None:
         self.hour: deque[float] = deque()
@@ -47,7 +47,7 @@ class Service:
         self._random = random.Random(7)
 
     async def send(self, request: Request) -> Response:
-        """Count one request and answer it."""
+        """Count a request if the limits admit it, and return the answer."""
         await asyncio.sleep(self._random.uniform(0.02, 0.2))
         now = asyncio.get_running_loop().time()
         while self.hour and self.hour[0] + 3600 <= now:
@@ -75,7 +75,7 @@ class Service:
 
 @contextmanager
 def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens from two leaky buckets, which refill at a steady rate."""
+    """Yield a function that waits for room in two leaky buckets, which drain at a steady rate."""
     hour, second = AsyncLimiter(per_hour, 3600), AsyncLimiter(per_second, 1)
 
     async def take() -> None:
@@ -117,7 +117,7 @@ def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_cmsapi(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens from a client's limiter."""
+    """Yield a function that takes tokens from the limiter of cmsapi."""
     limiter = Limiter(RateLimits(per_second, per_hour))
 
     async def take() -> None:
@@ -136,13 +136,13 @@ PEERS: dict[str, Callable[[int, int], AbstractContextManager[Take]]] = {
 
 @asynccontextmanager
 async def client(service: Service) -> AsyncIterator[Take]:
-    """Yield a function that calls with the client itself."""
+    """Yield a function that sends a request with a client of cmsapi."""
     async with Client("sk_x", base_url="http://localhost:9", transport=service) as client:
         yield lambda: client.request("GET", "/v1/me")
 
 
 def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]:
-    """Return a context with a call that waits for a limiter first, and after a 429 for ``Retry-After``."""
+    """Return a context manager whose call first waits for a limiter, and after a 429 for ``Retry-After``."""
 
     @asynccontextmanager
     async def make(service: Service) -> AsyncIterator[Take]:
@@ -160,7 +160,7 @@ def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]
 
 
 async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]]) -> Service:
-    """Return the service after two hours of callers that never pause."""
+    """Call the service for two hours without a pause, and return it."""
     service, loop = Service(), asyncio.get_running_loop()
     call_at = loop.call_at
     async with make(service) as call:
@@ -188,7 +188,7 @@ async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> floa
 
 
 def main() -> None:
-    """Run each limiter and print its results."""
+    """Run each limiter and print the results."""
     print(f"{'':24}{'429s':>8}{'accepted of 2,000':>20}{'seconds until the 1,000th':>28}")
     for name, make in {"cmsapi": client, **{peer: calling(peer) for peer in PEERS}}.items():
         service = virtually(saturate(make))

@@ -1,4 +1,4 @@
-"""CPU time per call of cmsapi, bare aiohttp, httpx, a generated client and openai's base client, one or many at once.
+"""CPU time per call of cmsapi, bare aiohttp, httpx, a generated client and openai's base client, one or 100 at once.
 
 The server is a child process that answers every request with the same bytes. The generated client is what
 openapi-python-client makes from the sandbox's OpenAPI document, on httpx. No client reads proxies from the environment.
@@ -62,7 +62,7 @@ def serve(ready: Connection) -> None:
 
 
 def generate(folder: str) -> None:
-    """Generate a client, and make it importable as ``generated``."""
+    """Generate a client in a folder, and make it importable as ``generated``."""
     document = Path(sandbox.__file__).with_name("openapi.json")
     made = ("--path", str(document), "--output-path", f"{folder}/generated", "--meta", "none")
     command = [sys.executable, "-m", "openapi_python_client", "generate", *made]
@@ -117,7 +117,7 @@ async def measure(url: str) -> None:
 
 
 async def cpu(call: Callable[[], Awaitable[object]], at_once: int) -> float:
-    """Return the CPU time per call in microseconds."""
+    """Return the CPU time per call in microseconds, after one round that is not measured."""
     await asyncio.gather(*(call() for _ in range(at_once)))
     began = time.process_time()
     for _ in range(_CALLS // at_once):

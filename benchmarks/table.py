@@ -16,7 +16,7 @@ def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> d
 
 
 def show(title: str, unit: str, figures: Mapping[str, list[float]]) -> None:
-    """Print the minimum, the median, and its ratio to that of the first row."""
+    """Print the minimum and the median of each row, and the ratio of its median to that of the first row."""
     base = statistics.median(next(iter(figures.values())))
     print(f"\n{title}\n{'':44}{'minimum':>10}{'median':>10}{'ratio':>8}   ({unit})")
     for name, values in figures.items():

@@ -1,4 +1,4 @@
-"""Work for fan-outs: jobs with known durations, random or named, and how fast an oracle that knows them would be."""
+"""Work for fan-outs, named or random: jobs with known durations, and the times of an oracle that knows those."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from attrs import frozen
 
 HOUR, SECOND = 3600.0, 1.0
 PER_HOUR, PER_SECOND = 1000, 20
-RESULTS = {"analysis": 0, "search": 1, "document": 0}  # requests for a result besides the poll that finds it
-EARLIER = 60  # jobs that a warm client has seen
+RESULTS = {"analysis": 0, "search": 1, "document": 0}  # requests for a result, after the last poll
+EARLIER = 60  # jobs that a warm client has run before
 
 
 @frozen
@@ -34,14 +34,14 @@ class Item:
 
 @frozen
 class Work:
-    """Jobs to launch at once, or one after another.
+    """Jobs to launch at once, or at regular intervals.
 
     Attributes:
         name: Name in tables.
         items: The jobs.
         earlier: Jobs with the same distribution of durations that a warm client has run before.
         in_flight: Jobs that may run at the same time; None for any number.
-        used: Requests that others have already used in the hour.
+        used: Requests that others have sent in the hour before the start.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Work:
 
 
 def oracle(work: Work) -> list[float]:  # noqa: C901  a small simulation, read top to bottom
-    """Return the time of each result if every duration is known and no request takes time.
+    """Return the time of each result in seconds, if every duration is known and no request takes time.
 
-    Each job is polled once, at its end. A job is launched as soon as the hour has room for all its requests, besides
+    Each job is polled once, at its end. A job is launched as soon as the hour has room for all its requests and for
     those that running jobs still need.
     """
     items, cap = work.items, work.in_flight or len(work.items)
@@ -117,17 +117,17 @@ def make(
 
 
 def around(median: float, spread: float = 0.5) -> Callable[[random.Random], float]:
-    """Return a function that chooses random durations around a median."""
+    """Return a function that draws random durations around a median, in seconds."""
     return lambda rng: median * math.exp(rng.gauss(0.0, spread))
 
 
 def exactly(*seconds: float) -> Callable[[random.Random], float]:
-    """Return a function that chooses one of the given durations."""
+    """Return a function that draws one of the given durations."""
     return lambda rng: rng.choice(seconds)
 
 
 def invent(seed: int) -> Work:
-    """Return a random fan-out: 60 to 320 analyses or searches, medians of 12 to 300 s, six shapes of durations."""
+    """Return a random fan-out: 60 to 320 analyses or searches around 12 to 300 s, in one of six distributions."""
     rng = random.Random(f"fan-out {seed}")
     kind, count = rng.choice(["search", "analysis"]), rng.randrange(60, 321)
     median = 12 * 25 ** rng.random()
