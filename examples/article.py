@@ -1,11 +1,11 @@
 """Generate an article for a draft, and decide on it: confirm puts it into the draft, cancel discards it.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
-account's, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
 
     python examples/article.py CONTENT_ID
 
-Without an identifier it lists drafts. The draft's keyword must have been analyzed. An article takes two to four
+Without an identifier it lists drafts. The draft's keyword must have been analyzed. An article takes a few
 minutes in the sandbox. If you stop the example, the article waits in review, and the next run decides on it.
 The state is the file articles.db, or the address in CMSAPI_STATE.
 """
@@ -24,7 +24,7 @@ SETTINGS = GenerationSettings(fact_checking_enabled=True, custom_instructions="S
 
 
 async def drafts(client: Client) -> None:
-    """List the drafts for which an article could be generated."""
+    """List the drafts of all workspaces."""
     async for workspace in client.workspaces.list():
         async for content in client.contents.list(workspace.id):
             if content.type == "DRAFT":
@@ -32,7 +32,7 @@ async def drafts(client: Client) -> None:
 
 
 async def write(client: Client, content_id: str) -> None:
-    """Generate an article, or find the article waiting for review; decide on it and show it."""
+    """Generate an article, or find one that waits in review; decide on it, and show it if it was applied."""
     before = await client.contents.get(content_id)
     print(f"{before.title}: version {before.version}, score {before.content_score}")
 
@@ -59,7 +59,7 @@ async def write(client: Client, content_id: str) -> None:
 
 
 async def main(content_ids: list[str]) -> None:
-    """Write an article for the given draft, or list drafts."""
+    """Write an article for the given draft, or list the drafts."""
     async with Client(state=STATE) as client:
         try:
             await (write(client, content_ids[0]) if content_ids else drafts(client))

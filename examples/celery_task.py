@@ -1,7 +1,7 @@
 """Analyze keywords in a Celery task, on any number of workers, each of which may be killed at any moment.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
-account's, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
 CELERY_RESULT_BACKEND (redis://…); all workers also need the same CMSAPI_STATE (redis://… or postgresql://…; on one host
 sqlite:////var/lib/app/launches.db). Then, in two terminals:
 
@@ -27,7 +27,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
-    # Redis delivers a task again after this time, even a task that is still running: it must exceed your longest task.
+    # Redis delivers a task again after this time, even if it is still running. The longest task must take less time.
     broker_transport_options={"visibility_timeout": 6 * 3600},
 )
 
@@ -38,7 +38,7 @@ class UnfinishedError(Exception):
 
 @app.task(name="analyze", autoretry_for=(TransportError, StateError, UnfinishedError), retry_backoff=10, max_retries=20)
 def analyze(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Analyze keywords until all have ended. Each task has its own event loop, and so its own client."""
+    """Analyze keywords until all analyses have ended. Each task has its own event loop, and so its own client."""
     return asyncio.run(run(name, keyword_ids))
 
 

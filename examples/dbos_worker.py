@@ -1,7 +1,7 @@
 """Analyze keywords as durable DBOS workflows: a workflow that dies is resumed when its worker starts again.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
-account's, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
 (sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands need WORKFLOWS, DBOS's
 database (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
 
@@ -28,13 +28,13 @@ client: Client
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return True if a step is worth another try: anything but the job failed."""
+    """Return True if a step is worth another try: after any error of cmsapi but a `JobError`."""
     return isinstance(error, CMSError) and not isinstance(error, JobError)
 
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=30, should_retry=may_pass)
 async def analyze(keyword_id: str) -> str:
-    """Analyze one keyword to its end; after a crash, the repeated step finds the launch by the workflow's id."""
+    """Analyze one keyword; after a crash, the repeated step finds the launch by the identifier of the workflow."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
         [outcome] = await batch.map(client.keywords.analyze, [keyword_id])
     return str(outcome.result().analysis_status)
@@ -42,7 +42,7 @@ async def analyze(keyword_id: str) -> str:
 
 @DBOS.workflow(name="analysis")
 async def analysis(keyword_id: str) -> str:
-    """Analyze a keyword; further work on it would go into further steps."""
+    """Analyze a keyword; add further work on it as further steps."""
     return await analyze(keyword_id)
 
 

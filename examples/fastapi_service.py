@@ -1,7 +1,7 @@
 """A web service with FastAPI: one client for the process, progress as server-sent events, 503 instead of long waits.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use your
-account's, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to a state that survives
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
+of your account, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to a state that survives
 restarts, such as sqlite:///service.db; several processes or hosts share redis:// or postgresql://. Then:
 
     uvicorn --app-dir examples --port 8080 --timeout-graceful-shutdown 3 fastapi_service:app
@@ -10,8 +10,8 @@ restarts, such as sqlite:///service.db; several processes or hosts share redis:/
     curl -X POST localhost:8080/batches/spring --json '["KEYWORD_ID", "KEYWORD_ID"]'
     curl -N localhost:8080/batches/spring
 
-Leaving a stream ends at most its polls; DELETE /batches/spring stops further launches. Launched jobs continue at the
-service; repeating the POST continues the batch, and nothing is paid for twice. Add your own login: there is none.
+Closing a stream never stops a job; DELETE /batches/spring stops further launches, and launched jobs continue. Another
+POST continues the batch, and nothing is paid for twice. There is no login: add your own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from cmsapi import APIError, ArgumentError, Client, CMSError, Progress, RateLimitWaitError, to_dict
 
-MAX_WAIT = 2.0  # seconds that a visitor waits for the limits of the key
+MAX_WAIT = 2.0  # seconds that a visitor waits for the limits of the key, at most
 batches: dict[str, Any] = {}  # this process's fan-outs, by name
 tasks: dict[str, asyncio.Task[Any]] = {}
 
@@ -77,7 +77,7 @@ async def analyze(keyword_id: str) -> dict[str, str]:
 
 @app.get("/analyses/{token}")
 async def follow_analysis(token: str) -> StreamingResponse:
-    """Stream the polls of an analysis, and finally its result or error; all visitors share a job's polls."""
+    """Stream the polls of an analysis, and then its result or error; all visitors of one job share its polls."""
     job = app.state.client.jobs.attach(token, "analysis")
 
     async def source() -> AsyncIterator[dict[str, Any]]:

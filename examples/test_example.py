@@ -1,4 +1,4 @@
-"""Tests of your own code with the sandbox: no network, no account, no cost.
+"""Tests of your own code with the sandbox: no network, no account, no costs.
 
     pip install 'cmsapi[testing]'
     pytest examples/test_example.py
@@ -52,7 +52,7 @@ async def test_each_keyword_is_analyzed_and_paid_once(cms_client: Client, cms_sa
 @pytest.mark.asyncio
 @pytest.mark.looptime
 async def test_what_fails_is_told(cms_client: Client, cms_sandbox: Sandbox) -> None:
-    """A failed job, and a launch that is lost before the service sees it, are outcomes of their items."""
+    """A failed job, and a launch that is lost on its way to the service, become outcomes of their items."""
     fails, lost, works = cms_sandbox.keyword_ids[:3]
     cms_sandbox.set_outcome(fails, "failed")
     cms_sandbox.faults.rules.append(Fault(match="analyze_keyword", after=1, times=1, drop="before"))
@@ -62,7 +62,7 @@ async def test_what_fails_is_told(cms_client: Client, cms_sandbox: Sandbox) -> N
 
 @pytest.mark.asyncio
 async def test_an_answer_written_by_hand() -> None:
-    """A function answers when the sandbox would not give the answer that the test needs."""
+    """A function gives an answer that the sandbox would not give."""
     refused = b'{"error": {"code": "not_found", "message": "no such keyword"}}'
     transport = HandlerTransport(lambda request: Response(404, {}, refused))
     async with Client("sk_test", base_url="http://localhost", transport=transport) as client:
@@ -72,7 +72,7 @@ async def test_an_answer_written_by_hand() -> None:
 
 @pytest.mark.asyncio
 async def test_a_mock_of_the_client() -> None:
-    """A mock checks the names and arguments of calls; there is no service behind it."""
+    """A mock checks the names and arguments of calls, without any service."""
     client = create_autospec(Client, instance=True)
     client.keywords.get.return_value = Keyword(id="kwd_1", keyword="shoes")
     assert await title_of(client, "kwd_1") == "All about shoes"
