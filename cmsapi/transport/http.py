@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import select
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import aiohttp
 from yarl import URL
@@ -129,28 +130,31 @@ class _LookingConnector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._used: WeakSet[object] = WeakSet()
+        self._looks: WeakKeyDictionary[object, Callable[[], object]] = WeakKeyDictionary()
 
     async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ASYNC109  the signature is aiohttp's
         while True:
             connection = await super().connect(req, traces, timeout)
-            if connection.protocol not in self._used:
-                self._used.add(connection.protocol)
+            protocol: Any = connection.protocol
+            is_readable = self._looks.get(protocol)
+            if is_readable is None:  # it is new, and TLS may make it readable at once
+                self._looks[protocol] = _look_at(protocol.transport)
                 return connection
-            if not _is_readable(connection.protocol):
+            if not (protocol.should_close or is_readable()):  # should_close: the loop has read an unexpected answer
                 return connection
             connection.close()
 
 
-def _is_readable(protocol: Any) -> bool:
-    socket = protocol.transport and protocol.transport.get_extra_info("socket")
-    if not socket or socket.fileno() < 0 or protocol.should_close:  # the loop has read an unexpected answer
-        return True
+def _look_at(transport: Any) -> Callable[[], object]:
+    """Return a function that returns a true value if a connection is readable or lost."""
+    socket = transport and transport.get_extra_info("socket")
+    if not socket or socket.fileno() < 0:
+        return lambda: True
     if not hasattr(select, "poll"):  # Windows
-        return bool(select.select([socket], [], [], 0)[0])
+        return lambda: select.select([socket], [], [], 0)[0]
     poll = select.poll()
     poll.register(socket, select.POLLIN)
-    return bool(poll.poll(0))
+    return partial(poll.poll, 0)
 
 
 def _reason(error: BaseException) -> str:
