@@ -28,7 +28,7 @@ from cmsapi.observe.events import Emitter, Hook
 from cmsapi.observe.log import log_to_stderr
 from cmsapi.state.store import check_state
 from cmsapi.transport.account import Account, join_account
-from cmsapi.transport.address import LOOPBACK, check_api_key, check_base_url, check_headers
+from cmsapi.transport.address import LOOPBACK, check_api_key, check_base_url, merge_headers
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.wire.arguments import query
 from cmsapi.wire.converter import dump
@@ -117,7 +117,7 @@ class Client:
         own = {"User-Agent": f"cmsapi/{__version__}", "Accept": "application/json", "Authorization": f"Bearer {key}"}
         pipeline = Pipeline(
             base_url=address,
-            headers=_merged(own, check_headers(headers)),
+            headers=merge_headers(own, headers),
             operations=operations or OPERATIONS,
             retry=retry or RetryPolicy(),
             timeouts=timeouts,
@@ -208,7 +208,7 @@ class Client:
             raise ArgumentError("method", f"must be an HTTP method, got {method!r}")
         pipeline = self._pipeline
         try:
-            own = _merged(pipeline.headers, check_headers(headers))
+            own = merge_headers(pipeline.headers, headers)
         except ConfigError as error:
             raise ArgumentError("headers", str(error).removeprefix("headers ")) from None
         body = None
@@ -245,7 +245,7 @@ class Client:
         changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait  # checked
         changes["emit"] = None if hooks is None else Emitter(hooks)
         if headers is not None:
-            changes["headers"] = _merged(self._pipeline.headers, check_headers(headers))
+            changes["headers"] = merge_headers(self._pipeline.headers, headers)
         pipeline = evolve(self._pipeline, **{name: value for name, value in changes.items() if value is not None})
         recovery = evolve(self._launcher.recovery, pipeline=pipeline)
         if polling is not None:
@@ -262,12 +262,6 @@ class Client:
 _RESOURCES: dict[str, type] = get_type_hints(Client)
 for _name, _resource in _RESOURCES.items():
     setattr(Client, _name, object.__new__(_resource))  # so that `create_autospec` sees it
-
-
-def _merged(headers: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with ``added`` headers, which replace those of the same name, ignoring case."""
-    replaced = {name.lower() for name in added}
-    return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **added}
 
 
 def _proxy_of_environment(url: str) -> str | None:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from multidict import CIMultiDict
+
 from cmsapi.errors import ConfigError
 
 _OWN_HEADERS = frozenset({"authorization", "content-type", "content-length", "host", "transfer-encoding"})
@@ -56,14 +58,14 @@ def check_base_url(value: str | None, *, allow_http: bool) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Check the headers that a program adds, and return a copy.
+def merge_headers(headers: Mapping[str, str], added: Mapping[str, str] | None) -> CIMultiDict[str]:
+    """Return headers with those that a program adds, which replace others of the same name, ignoring case.
 
     Raises:
-        ConfigError: A header is one that cmsapi sets itself, or its name or value cannot be sent.
+        ConfigError: An added header is one that cmsapi sets itself, or its name or value cannot be sent.
     """
-    checked: dict[str, str] = {}
-    for name, value in (headers or {}).items():
+    merged = CIMultiDict(headers)  # aiohttp would convert any other mapping for each request
+    for name, value in (added or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise ConfigError("headers must map names to text")
         if name.lower() in _OWN_HEADERS:
@@ -71,5 +73,5 @@ def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
         printable = value.isprintable() and name.isprintable() and name.isascii()
         if not printable or not name or any(c in name for c in " :"):
             raise ConfigError(f"headers: {name!r} or its value has characters that a header cannot carry")
-        checked[name] = value
-    return checked
+        merged[name] = value
+    return merged

@@ -134,13 +134,12 @@ class _LookingConnector(aiohttp.TCPConnector):
 
     async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ASYNC109  the signature is aiohttp's
         while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol: Any = connection.protocol
-            is_readable = self._looks.get(protocol)
+            connection: Any = await super().connect(req, traces, timeout)
+            is_readable = self._looks.get(connection.protocol)
             if is_readable is None:  # it is new, and TLS may make it readable at once
-                self._looks[protocol] = _look_at(protocol.transport)
+                self._looks[connection.protocol] = _look_at(connection.protocol.transport)
                 return connection
-            if not (protocol.should_close or is_readable()):  # should_close: the loop has read an unexpected answer
+            if not (connection.protocol.should_close or is_readable()):  # the former: an unexpected answer came
                 return connection
             connection.close()
 

@@ -191,6 +191,7 @@ class Pipeline:
         ``prepare`` is awaited after the limits permit the request and before it is sent.
 
         Raises:
+            RateLimitWaitError: The limits would hold it back for longer than ``max_wait``; nothing was sent.
             NotSentError: Nothing reached the service.
             OutcomeUnknownError: The request may have arrived, but no complete answer came in time.
         """
