@@ -1,4 +1,4 @@
-"""Asyncio SDK for the Content Marketing Service API, version 1."""
+"""Asyncio SDK for version 1 of the Content Marketing Service API."""
 
 # fmt: off
 # ruff: noqa: I001  (lists of names are packed, which the import sorter would undo)

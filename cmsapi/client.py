@@ -1,4 +1,4 @@
-"""The client, built from its settings, with the resources as attributes."""
+"""The client: it is built from settings, and its attributes give access to the service's resources."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ class Client:
     """A client of the Content Marketing Service API.
 
     Use ``async with Client(...) as client``, or call `aclose`. A client belongs to the event loop of its first call.
-    Clients in one loop with the same address, key, state and transport share limits and, if set up alike, connections.
+    In one loop, clients with the same address, key, state and transport share limits and, if set up alike, connections.
 
     Args:
         api_key: The key, beginning with ``sk_``; default: the environment variable ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
-        state: Where launches, and the limits that processes share, are kept: ``memory:``, ``sqlite:///file``,
+        state: Where launches and the rate limits shared by processes are recorded: ``memory:``, ``sqlite:///file``,
             ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
-        limits: Limits of the key.
-        retry: When requests are repeated.
-        polling: When jobs are polled.
+        limits: Rate limits of the key.
+        retry: How often failed requests are repeated.
+        polling: How often jobs are polled.
         launch: How launches treat running jobs, lost answers and credits.
         timeouts: Time limits of calls.
-        operations: Table of operations, for a service with other routes.
+        operations: Table of operations, for a service whose routes differ.
         transport: Transport to use instead of aiohttp, for tests; you close it yourself.
-        session: An aiohttp session, which you close yourself.
+        session: An aiohttp session to use, without ``proxy``, ``ssl`` or ``trust_env``; you close it yourself.
         hooks: Functions that are called with each event.
         headers: Headers to add to each request.
         proxy: URL of a proxy.
         ssl: TLS context, for private certificate authorities or client certificates.
-        trust_env: Use the proxy set by ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case.
-        allow_http: Allow an address to which the key is sent unencrypted; default ``CMSAPI_ALLOW_HTTP``.
+        trust_env: Use the proxy from ``HTTPS_PROXY``, ``HTTP_PROXY`` or ``ALL_PROXY``, subject to ``NO_PROXY``.
+        allow_http: Allow an address to which the key is sent unencrypted; so does ``CMSAPI_ALLOW_HTTP=1``.
 
     Raises:
         ConfigError: A setting is missing or invalid.
@@ -146,20 +146,18 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the client and its copies: wait for launches that were sent, and refuse those that were not."""
+        """Close the client and its copies. Launches that were sent are waited for; all others are refused."""
         if self._connection.open:
             await self._launcher.aclose()
         await self._connection.aclose()
 
     @property
     def rate_limit(self) -> RateLimitStatus:
-        """Status of the hourly limit, as far as this client knows it. Costs no request; needs a running event loop."""
+        """Status of the hourly limit, as far as this client knows. Costs no request, but needs a running event loop."""
         return self._connection.account().limiter.status()
 
     async def me(self) -> User:
-        """Return the key's user, with the organization and its credits; this also checks the key. Costs one request.
-
-        Specification 2.1 and 5.8.
+        """Return the API key's user, with organization and credits; one request, no credit (specification 2.1, 5.8).
 
         Raises:
             UnauthorizedError: The key is invalid or revoked.
@@ -167,9 +165,9 @@ class Client:
         return await self._pipeline.call("get_me", User)
 
     async def doctor(self) -> Diagnosis:
-        """Check key, permissions, credits, limits, clock and operations; problems are returned, not raised.
+        """Check key, permissions, credits, limits, clock and operations; problems are returned as findings, not raised.
 
-        Costs three requests from the hourly limit, no credit; also reads ``/openapi.json``. Takes up to half a minute.
+        Costs three requests and no credit; reading ``/openapi.json`` is not counted. Takes up to half a minute.
         """
         return await examine(self._pipeline)
 
@@ -183,7 +181,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
     ) -> Response:
-        """Send any request to the service and return its answer, for calls without a cmsapi method.
+        """Send a request for which cmsapi has no method, and return the service's answer.
 
         Costs one request per attempt. Retries follow specification 7; after a lost answer, only a GET is repeated.
 
@@ -191,14 +189,16 @@ class Client:
             method: HTTP method.
             path: Path that begins with a slash, percent-encoded, e.g. ``/v1/me``.
             params: Query parameters; a list is written as ``name[]=a&name[]=b``.
-            json: Body.
+            json: Value to send as a JSON body; None for no body.
             headers: Headers to add to this request.
-            retry: When this request is repeated; None for the policy of the client.
+            retry: How often this request is repeated; None for the client's policy.
 
         Raises:
-            ArgumentError: The request cannot be sent.
-            APIError: The service answered with an error.
+            ArgumentError: An argument is invalid; nothing was sent.
+            APIError: The service answered with an error, or with a redirect.
             TransportError: There was no complete answer.
+            DeadlineError: `Timeouts.deadline` passed first.
+            RateLimitWaitError: The rate limits would hold the request back for longer than `RateLimits.max_wait`.
         """
         if not isinstance(path, str) or not _PATH.fullmatch(path):
             raise ArgumentError("path", f"must begin with one slash, be percent-encoded, without #, got {path!r}")
@@ -229,17 +229,17 @@ class Client:
         hooks: Sequence[Hook] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a copy with other options. It shares limits and connections; closing either client closes both.
+        """Return a copy with other options, sharing limits and connections with the original; closing one closes both.
 
         Args:
-            retry: When requests are repeated.
-            polling: When jobs are polled; intervals and time limits are those of the first client that used jobs.
+            retry: How often failed requests are repeated.
+            polling: How jobs are polled; if a client with these connections has used jobs, only ``words`` take effect.
             launch: How launches treat running jobs, lost answers and credits.
-            timeouts: Time limits of calls; ``connect`` stays as it is.
-            max_wait: Seconds that a request may wait for the limits.
+            timeouts: Time limits of calls; ``connect`` keeps its value.
+            max_wait: Maximum seconds that a request may wait for the limits; an invalid value raises `ConfigError`.
             operations: Table of operations.
-            hooks: Functions that are called with each event; they replace those of the client.
-            headers: Headers to add to those of the client.
+            hooks: Functions that are called with each event, instead of the client's hooks.
+            headers: Headers to add to those of the client; an invalid header raises `ConfigError`.
         """
         changes: dict[str, Any] = {"retry": retry, "timeouts": timeouts, "operations": operations}
         changes["max_wait"] = RateLimits(max_wait=max_wait).max_wait  # checked
@@ -265,7 +265,7 @@ for _name, _resource in _RESOURCES.items():
 
 
 def _proxy_of_environment(url: str) -> str | None:
-    """Return the proxy that the environment sets for an address, if any, by rules similar to those of ``curl``."""
+    """Return the proxy that the environment sets for ``url``, or None, by rules similar to those of ``curl``."""
     from urllib.request import getproxies, proxy_bypass  # slow to import
 
     parts, named = urlsplit(url), getproxies()
@@ -278,7 +278,7 @@ def _proxy_of_environment(url: str) -> str | None:
 
 @define
 class _Connection:
-    """Access to the account that a client and its copies share in their event loop."""
+    """Membership of a client, together with its copies, in the `Account` of their event loop."""
 
     digest: str  # of address and key
     state: str
@@ -291,7 +291,7 @@ class _Connection:
     _closed: bool = False
 
     def account(self) -> Account:
-        """Return the account of the running event loop; a client's first call joins it."""
+        """Return the account, joining it if needed; raise `ClientClosedError` if closed or used in another loop."""
         loop = asyncio.get_running_loop()
         if self._account is not None and self.loop is loop:
             return self._account
@@ -306,7 +306,7 @@ class _Connection:
 
     @property
     def open(self) -> bool:
-        """True if the client has joined an account in this event loop."""
+        """True if the client has joined an account in the running event loop and has not left it."""
         return self._account is not None and self.loop is asyncio.get_running_loop()
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Settings of a client, checked when they are created, so that a mistake shows before anything is sent."""
+"""Settings of a client. They are checked on creation, so mistakes are reported before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ else:
 
 
 HOUR = 3600.0
-"""Seconds of the hourly window (specification 8)."""
+"""Length of the hourly window in seconds (specification 8)."""
 SECOND = 1.0
-"""Seconds of the burst window (specification 8)."""
+"""Length of the burst window in seconds (specification 8)."""
 MARGIN = 5.0
-"""Seconds to wait after the time limit of a request, until the request is certainly no longer under way."""
+"""Safety margin in seconds: this long after its time limit, a request is certainly no longer under way."""
 
 
 def _seconds(value: Any) -> Any:
@@ -31,7 +31,7 @@ def _seconds(value: Any) -> Any:
 
 
 def _number(expected: str, least: float, *, above: bool = False, whole: bool = False) -> Callable[..., None]:
-    """Return a validator that refuses anything but a number in range, with an error that names the setting."""
+    """Return a validator that raises a `ConfigError`, naming the setting, unless the value is a number in the range."""
 
     def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
@@ -50,14 +50,14 @@ _optional_count = optional(_number("a whole number from 0 on, or None", 0, whole
 
 @frozen
 class RateLimits:
-    """Limits of the key, which the client obeys (specification 8).
+    """Rate limits of the API key, within which the client keeps its requests (specification 8).
 
     Attributes:
         per_second: Maximum number of requests in any second.
         per_hour: Maximum number of requests in any hour.
-        reserve: Requests per hour that polls leave to all other requests; None for 1 % of ``per_hour``.
-        max_wait: Seconds that a request may wait for the limits; a longer wait raises `RateLimitWaitError`, at once if
-            it can be foreseen. None for no limit.
+        reserve: Requests per hour that polls of jobs leave for all other requests; None for 1 % of ``per_hour``.
+        max_wait: Maximum seconds that any request except a poll waits for the limits; None for no maximum. A longer
+            wait raises `RateLimitWaitError`, at once if it can be foreseen.
     """
 
     per_second: int = field(default=20, validator=_count)
@@ -67,22 +67,22 @@ class RateLimits:
 
     @classmethod
     def unlimited(cls) -> RateLimits:
-        """Return limits that never delay a request, for a service without limits."""
+        """Return limits that are too high to be reached, for a service without limits."""
         return cls(per_second=10**9, per_hour=10**9, reserve=0)
 
 
 @frozen
 class RetryPolicy:
-    """How often, and after which waits, a request is repeated (specification 7).
+    """How often a failed request is repeated, and how long the client waits each time (specification 7).
 
     The wait before attempt n + 1 is random: 50 to 100 % of ``min(cap, base * 2 ** (n - 1))`` seconds. A ``Retry-After``
     from the service is added to it.
 
     Attributes:
         max_attempts: Maximum number of attempts per call; 1 for no retries.
-        base: Maximum seconds of the first wait.
-        cap: Maximum seconds of any wait, without ``Retry-After``.
-        max_retry_after: Seconds of ``Retry-After`` beyond which the error is raised at once; None for no limit.
+        base: Maximum seconds of the first wait, not counting ``Retry-After``.
+        cap: Maximum seconds of any wait, not counting ``Retry-After``.
+        max_retry_after: Maximum ``Retry-After`` in seconds; a longer one is not waited for. None for no maximum.
     """
 
     max_attempts: int = field(default=5, validator=_count)
@@ -93,15 +93,15 @@ class RetryPolicy:
 
 @frozen
 class PollPolicy:
-    """When jobs are polled, and when a wait for a job ends (specification 8, rule 5).
+    """How often jobs are polled, and when a wait for a job is given up (specification 8, rule 5).
 
     Attributes:
         min_interval: Minimum seconds between two polls of a job.
-        max_interval: Maximum seconds between two polls of a job, as long as the hourly limit allows.
+        max_interval: Maximum seconds between two polls of a job; more if the hourly limit requires it.
         job_timeout: Maximum seconds of any wait for a job.
-        unclear_timeout: Seconds for which answers may be unclear before the wait ends with `UnclearJobError`.
-        outage_timeout: Seconds for which polls may fail before the last error ends the wait.
-        words: Additional status words and their meanings: ``running``, ``review``, ``succeeded`` or ``failed``.
+        unclear_timeout: Seconds of unclear answers (at least three) before waits for the job raise `UnclearJobError`.
+        outage_timeout: Seconds for which polls may fail before waits for the job raise the last error.
+        words: Further status words, each with its meaning: ``running``, ``review``, ``succeeded`` or ``failed``.
     """
 
     min_interval: float = field(default=5.0, converter=_seconds, validator=_positive)
@@ -124,10 +124,10 @@ class LaunchPolicy:
     """How launches treat running jobs, lost answers and credits.
 
     Attributes:
-        dedupe: ``"join"`` returns the analysis or generation that is running for a target; ``"off"`` launches another.
-        on_unknown: ``"raise"`` raises `LaunchUnknownError` if a lost answer leaves a launch unknown; ``"repeat"``
-            launches once more, which may be charged twice.
-        max_credits: Credits that the launches of this client may cost in all, at one credit each; None for no limit.
+        dedupe: ``"join"`` returns the analysis or generation that a target has under way; ``"off"`` launches another.
+        on_unknown: What to do if a launch may or may not have been accepted: ``"raise"`` raises `LaunchUnknownError`;
+            ``"repeat"`` launches once more, so two credits may be charged.
+        max_credits: Maximum credits that this client's launches may cost in all, at one credit each; None for no limit.
     """
 
     dedupe: Literal["join", "off"] = "join"
@@ -146,9 +146,9 @@ class Timeouts:
     """Time limits of one call.
 
     Attributes:
-        request: Seconds from sending one attempt to its complete answer.
-        connect: Seconds for making a connection, included in ``request``.
-        deadline: Seconds for a call including all its waits and attempts; None for no limit.
+        request: Maximum seconds from sending an attempt to its complete answer.
+        connect: Maximum seconds for making a connection, included in ``request``.
+        deadline: Maximum seconds of a call, including all its waits and attempts; None for no limit.
     """
 
     request: float = field(default=30.0, converter=_seconds, validator=_positive)
@@ -161,7 +161,7 @@ class Connect:
     """How connections to the service are made.
 
     Attributes:
-        session: A session that the caller provides and closes; None for cmsapi's own session.
+        session: An aiohttp session that the caller provides and closes; None for one that cmsapi creates.
         proxy: URL of a proxy.
         ssl: TLS context, for private certificate authorities or client certificates.
     """

@@ -1,4 +1,4 @@
-"""Checks of `Client.doctor`: key, credits, limits, clock, permissions, and the table of operations."""
+"""The checks that `Client.doctor` runs: key, credits, limits, clock, permissions and table of operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cmsapi.wire.operations import OperationTable
 
 @frozen
 class Finding:
-    """Result of a check. A ``problem`` makes calls fail; a ``warning`` may do so, or means that a fact is unknown."""
+    """Result of one check: a ``problem`` makes calls fail; a ``warning`` may affect calls, or marks an unknown fact."""
 
     level: Literal["ok", "warning", "problem"]
     subject: str  # service, key, credits, limits, clock, permissions or operations
@@ -34,19 +34,19 @@ class Finding:
 
 @frozen
 class Diagnosis:
-    """Results of all checks, and routes to adopt with ``OPERATIONS.override(**diagnosis.candidates)``."""
+    """Findings of all checks, and corrected routes, which ``OPERATIONS.override(**diagnosis.candidates)`` adopts."""
 
     findings: tuple[Finding, ...]
     candidates: Mapping[str, str]
 
     @property
     def ok(self) -> bool:
-        """True if there is no problem."""
+        """True if no finding is a ``problem``; there may be warnings."""
         return all(finding.level != "problem" for finding in self.findings)
 
 
 async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
-    """Run the checks of `Client.doctor`, allowing ``seconds`` for each of four requests."""
+    """Run the checks of `Client.doctor`, and return what they find; each of the four calls may take ``seconds``."""
     limiter, findings, candidates = pipeline.account().limiter, list[Finding](), dict[str, str]()
     timeouts, retry = evolve(pipeline.timeouts, deadline=seconds), evolve(pipeline.retry, max_retry_after=seconds)
     pipeline = evolve(pipeline, max_wait=seconds, timeouts=timeouts, retry=retry)
@@ -102,7 +102,7 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
 
 
 def _operations(document: Any, table: OperationTable, candidates: dict[str, str]) -> Iterator[Finding]:
-    """Compare routes by method and path, and find missing ones by ``operationId``, ignoring case and separators."""
+    """Yield findings on routes that ``document`` lacks, and add those found by ``operationId`` to ``candidates``."""
     named, there = defaultdict[str, list[str]](list), set[str]()
     for path, methods in document["paths"].items():
         for method, described in methods.items():

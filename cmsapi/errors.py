@@ -34,7 +34,7 @@
         ├── LaunchUnknownError                  a launch may or may not have been accepted
         └── OutOfCreditsError                   a launch was refused for lack of credits
 
-Every error can be pickled and copied, so that process pools and task queues can carry it.
+Every error can be pickled and copied, so process pools and task queues can pass it on.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _restore(cls: type[CMSError], args: tuple[Any, ...], fields: dict[str, Any])
 
 
 REQUEST_ID = "x-request-id"
-"""Response header with the identifier of a request, to quote to support; the specification does not name it."""
+"""Name of the response header that identifies a request for support; it is not in the specification."""
 
 
 class CMSError(Exception):
@@ -63,11 +63,11 @@ class CMSError(Exception):
 
 
 class ConfigError(CMSError, ValueError):
-    """Raised when a setting is missing or invalid (nothing was sent), or an optional package is not installed."""
+    """Raised when a setting is missing or invalid (nothing was sent), or when an optional package is not installed."""
 
 
 class ArgumentError(CMSError, ValueError):
-    """Raised when an argument, or the value that a callback returned, is invalid. That value was not sent.
+    """Raised when an argument, or a value returned by a callback, is invalid. The invalid value was not sent.
 
     Attributes:
         parameter: Name of the parameter.
@@ -79,7 +79,7 @@ class ArgumentError(CMSError, ValueError):
 
 
 class ClientClosedError(CMSError, RuntimeError):
-    """Raised when a client is used after it was closed, or in an event loop other than its own."""
+    """Raised when a client is closed before a request is sent, or belongs to another event loop that is still open."""
 
 
 class APIError(CMSError):
@@ -88,12 +88,12 @@ class APIError(CMSError):
     Attributes:
         status: HTTP status code.
         code: Machine-readable code, stable across versions; None if the body is not in the service's error format.
-        message: The service's message for people; its wording may change. For ``validation_error``, it names the field.
+        message: Human-readable message from the service, whose wording may change; empty if it sent none.
         request_id: Identifier of the request, to quote to support; None if the service sent none.
-        retry_after: Seconds that the service asks to wait before another attempt; None if it does not ask.
-        operation: Name of the operation in ``OPERATIONS``, None for `Client.request`.
+        retry_after: Seconds to wait before another attempt, from ``Retry-After`` (at most an hour); None if not sent.
+        operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         headers: Response headers with names in lower case.
-        body: At most the first 2,000 bytes of the body, as text.
+        body: The body as text, cut after 2,000 bytes.
     """
 
     def __init__(
@@ -119,58 +119,58 @@ class APIError(CMSError):
 
     @property
     def request_id(self) -> str | None:
-        """Identifier of the request, to quote to support, from ``X-Request-Id``; None if the service sent none."""
+        """Identifier of the request, from the ``X-Request-Id`` header, to quote to support; None if there is none."""
         return self.headers.get(REQUEST_ID)
 
     @property
     def field(self) -> str | None:
-        """The invalid field of a ``validation_error`` if its message quotes it (specification 7); else None."""
+        """Name of the invalid field if the message of a ``validation_error`` quotes it (specification 7); else None."""
         quoted = re.search(r"""(?<!\w)(['"`])([\w.\[\]]+)\1""", self.message)
         return quoted[2] if self.code == "validation_error" and quoted else None
 
 
 class BadRequestError(APIError):
-    """Raised for 400: the request is malformed."""
+    """Raised for 400 or the code ``bad_request``: the request is malformed."""
 
 
 class UnauthorizedError(APIError):
-    """Raised for 401: the key is missing, malformed, invalid or revoked (specification 5.5)."""
+    """Raised for 401 or the code ``unauthorized``: missing, malformed, invalid or revoked key (specification 5.5)."""
 
 
 class ForbiddenError(APIError):
-    """Raised for 403: the key's user lacks the permission (specification 5.6)."""
+    """Raised for 403 or the code ``forbidden``: the key's user lacks the permission (specification 5.6)."""
 
 
 class NotFoundError(APIError):
-    """Raised for 404: the resource does not exist, or is not visible to this key (specification 5.7)."""
+    """Raised for 404 or the code ``not_found``: no such resource, or the key cannot see it (specification 5.7)."""
 
 
 class ConflictError(APIError):
-    """Raised for 409: the request conflicts with the current state, for example a stale ``version``."""
+    """Raised for 409 or the code ``conflict``, for example because the request has a stale ``version``."""
 
 
 class ValidationError(APIError):
-    """Raised for 422: the body does not fit the schema; ``field`` is the invalid field, if the message quotes it."""
+    """Raised for 422 or the code ``validation_error``: the body does not fit the schema. `field` may name the field."""
 
 
 class RateLimitedError(APIError):
-    """Raised for 429: a limit of the key is exceeded; ``retry_after`` is the number of seconds to wait, if known."""
+    """Raised for 429 or the code ``rate_limited``: the key has exceeded a limit; see `retry_after` for the wait."""
 
 
 class ServerError(APIError):
-    """Raised for a status of 500 or more."""
+    """Base class of the errors for statuses of 500 or more; raised itself for those other than 500, 502 and 503."""
 
 
 class InternalServerError(ServerError):
-    """Raised for 500."""
+    """Raised for 500 or the code ``internal_error``."""
 
 
 class BadGatewayError(ServerError):
-    """Raised for 502."""
+    """Raised for 502 or the code ``bad_gateway``."""
 
 
 class ServiceUnavailableError(ServerError):
-    """Raised for 503."""
+    """Raised for 503 or the code ``service_unavailable``."""
 
 
 _SPECIFIED: tuple[tuple[int, str, type[APIError]], ...] = (
@@ -190,15 +190,15 @@ BY_CODE: Mapping[str, type[APIError]] = {code: kind for _, code, kind in _SPECIF
 
 
 class TransportError(CMSError, OSError):
-    """Raised when a request got no complete answer."""
+    """Base class of the errors for requests that got no complete answer."""
 
 
 class NotSentError(TransportError):
-    """Raised when nothing of a request reached the service: no credit was spent and nothing changed."""
+    """Raised when no part of a request reached the service, so nothing changed and no credit was spent."""
 
 
 class OutcomeUnknownError(TransportError):
-    """Raised when no complete answer came, so that the request may or may not have been carried out."""
+    """Raised when a request got no complete answer, so it may or may not have been carried out."""
 
 
 class DecodeError(CMSError, ValueError):
@@ -206,7 +206,7 @@ class DecodeError(CMSError, ValueError):
 
     Attributes:
         path: JSON path of the value that does not fit, such as ``$.data[3].id``.
-        operation: Name of the operation in ``OPERATIONS``, None for `from_dict`.
+        operation: Name of the operation in ``OPERATIONS``; None for `from_dict`.
     """
 
     def __init__(self, problem: str, *, path: str = "$", operation: str | None = None) -> None:
@@ -216,10 +216,10 @@ class DecodeError(CMSError, ValueError):
 
 
 class RateLimitWaitError(CMSError):
-    """Raised when the limits would delay a request for longer than ``RateLimits.max_wait``. Nothing was sent.
+    """Raised when the rate limits would delay a request for longer than `RateLimits.max_wait`. It was not sent.
 
     Attributes:
-        retry_after: Seconds after which the request can probably be sent.
+        retry_after: Estimated seconds until the request can be sent.
     """
 
     def __init__(self, problem: str, *, retry_after: float) -> None:
@@ -228,10 +228,10 @@ class RateLimitWaitError(CMSError):
 
 
 class DeadlineError(CMSError, TimeoutError):
-    """Raised when a call, including its waits and retries, is not finished within ``Timeouts.deadline``.
+    """Raised when a call, with all its waits and retries, does not finish within `Timeouts.deadline`.
 
     Attributes:
-        sent: True if an attempt was under way, or an earlier one may have been carried out.
+        sent: True if the service may have carried out the request; False if it certainly has not.
     """
 
     def __init__(self, problem: str, *, sent: bool) -> None:
@@ -240,10 +240,10 @@ class DeadlineError(CMSError, TimeoutError):
 
 
 class EditConflictError(CMSError):
-    """Raised when every attempt of `contents.edit` was refused with 409. Nothing was changed.
+    """Raised when the service has refused all attempts of `contents.edit` with 409. Nothing was changed.
 
     Attributes:
-        attempts: Number of attempts.
+        attempts: Number of updates that were refused.
     """
 
     def __init__(self, problem: str, *, attempts: int) -> None:
@@ -252,14 +252,14 @@ class EditConflictError(CMSError):
 
 
 class StateError(CMSError):
-    """Raised when the state cannot be opened, read or written."""
+    """Raised when the state (``Client(state=...)``) cannot be opened, read or written."""
 
 
 class JobError(CMSError):
-    """Base class of errors about a job; raised itself if a launch with other settings is under way.
+    """Base class of the errors about jobs; raised itself if the target already has an open launch with other settings.
 
     Attributes:
-        token: Token for `jobs.attach`, to wait for the job again; None if there is no job.
+        token: Token with which `jobs.attach` can wait for the job again; None if no job is known.
     """
 
     def __init__(self, problem: str, *, token: str | None = None) -> None:
@@ -268,14 +268,14 @@ class JobError(CMSError):
 
 
 class JobFailedError(JobError):
-    """Raised when the service reports that a job failed."""
+    """Raised when the service reports that a job has failed."""
 
 
 class UnclearJobError(JobError):
-    """Raised when the answers about a job have been unclear for ``PollPolicy.unclear_timeout``. The job may go on.
+    """Raised when answers about a job cannot be understood for `PollPolicy.unclear_timeout`. The job may go on.
 
     Attributes:
-        reason: What is unclear, such as an unlisted status.
+        reason: What is wrong with the answers, for example an unlisted status.
     """
 
     def __init__(self, problem: str, *, reason: str, token: str | None = None) -> None:
@@ -292,11 +292,11 @@ class JobWaitTimeoutError(JobError, TimeoutError):
 
 
 class LaunchUnknownError(JobError):
-    """Raised when a launch may have been accepted, and a credit spent, although no answer confirmed it.
+    """Raised when no answer confirmed a launch, which may nevertheless have been accepted and charged.
 
     Attributes:
-        target: Readable name of what was launched, as in `Job.name`.
-        attempts: Number of attempts; a process that takes over the launch of a dead process counts as one more.
+        target: Readable name of the job, as in `Job.name`.
+        attempts: Number of attempts, plus one for each time that another process had to settle the launch.
     """
 
     def __init__(self, problem: str, *, target: str, attempts: int, token: str | None = None) -> None:
@@ -306,4 +306,4 @@ class LaunchUnknownError(JobError):
 
 
 class OutOfCreditsError(JobError):
-    """Raised when a launch would exceed ``max_credits``, or the service refuses it for lack of credits."""
+    """Raised when a launch would exceed ``max_credits``, or the service refuses it while no credit is left."""

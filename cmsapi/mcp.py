@@ -1,7 +1,7 @@
 """A Model Context Protocol server for assistants: ``python -m cmsapi.mcp``, configured by environment variables.
 
-It spends at most ``--max-credits`` per run; no tool can raise this limit. Launches are items of one batch: a repeated
-call waits for the same jobs or returns their results, at no charge, even after a restart if ``CMSAPI_STATE`` is set.
+It spends at most ``--max-credits`` per run; no tool can raise this limit. Launches are items of a batch, so a repeated
+call waits for the same jobs or returns their results at no charge, even after a restart if ``CMSAPI_STATE`` is set.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ Attempt: TypeAlias = Annotated[int, Field(ge=1, description="A higher number lau
 
 
 class Tools:
-    """The Content Marketing Service. A repeated call costs nothing; an unknown launch may have been charged."""
+    """Tools for the Content Marketing Service. Repeated calls cost nothing; an unknown launch may have been charged."""
 
     def __init__(self, client: cmsapi.Client, max_credits: int) -> None:
         self._client = client.with_options(launch=cmsapi.LaunchPolicy(max_credits=max_credits))
 
     async def account(self) -> Answer:
-        """Show user, credits and workspaces, requests left in this hour, and launches that may have been charged."""
+        """Show the user, credits, workspaces, requests left this hour, and launches that may have been charged."""
         unknown = [str(error) for error in await self._client.jobs.unknown()]
         user, workspaces, left = await self._client.me(), await self._client.workspaces.list(), self._client.rate_limit
         shown = {"user": user, "workspaces": workspaces.data, "requests_left": left.free, "unknown_launches": unknown}
         return dict(cmsapi.to_dict(shown))
 
     async def list_pages(self, workspace_id: str, page: int = 1, limit: int = 25) -> Answer:
-        """List the pages of a workspace's website, to which keywords belong."""
+        """List the pages of a workspace's website; every keyword belongs to a page."""
         return dict(cmsapi.to_dict(await self._client.pages.list(workspace_id, page=page, limit=limit)))
 
     async def list_keywords(self, page_id: str, page: int = 1, limit: int = 25) -> Answer:
-        """List the keywords of a page of the website, with the state of their analyses."""
+        """List the keywords of a website page, with the status of each analysis."""
         return dict(cmsapi.to_dict(await self._client.keywords.list(page_id, page=page, limit=limit)))
 
     async def list_contents(self, workspace_id: str, page: int = 1, limit: int = 25) -> Answer:
-        """List the contents of a workspace with scores and pages, without their text."""
+        """List the contents of a workspace, with their scores and pages but without their text."""
         return dict(cmsapi.to_dict(await self._client.contents.list(workspace_id, page=page, limit=limit)))
 
     async def show_content(self, content_id: str, with_text: bool = False) -> Answer:
-        """Show a content, with its text if ``with_text`` is true."""
+        """Show a content; its text is included only if ``with_text`` is true."""
         content: Answer = cmsapi.to_dict(await self._client.contents.get(content_id))
         return {name: value for name, value in content.items() if with_text or not name.startswith("html")}
 
     async def keyword_report(self, keyword_id: str, content_id: str) -> Answer:
-        """Score a content against the recommendations for an analyzed keyword, from 0 to 1, and say what to improve."""
+        """Score a content from 0 to 1 against the recommendations for an analyzed keyword, and say what to improve."""
         return dict(cmsapi.to_dict(await self._client.keywords.score(keyword_id, content_id=content_id)))
 
     async def analyze_keywords(self, keyword_ids: list[str], wait: Wait = 45, attempt: Attempt = 1) -> Answer:
-        """Analyze keywords, for one analysis credit each."""
+        """Analyze keywords; costs one analysis credit per keyword."""
         return await self._launch(self._client.keywords.analyze, keyword_ids, f"analysis {attempt}", wait)
 
     async def search_ideas(self, workspace_id: str, keyword: str, wait: Wait = 45, attempt: Attempt = 1) -> Answer:
-        """Search for content ideas, for one credit of content-idea searches."""
+        """Search for content ideas on a keyword; costs one content-idea-search credit."""
         search = partial(self._client.content_ideas.search, workspace_id)
         return await self._launch(search, [keyword], f"search {workspace_id} {attempt}", wait)
 
     async def generate_article(self, content_id: str, wait: Wait = 45, attempt: Attempt = 1) -> Answer:
-        """Generate an article for a draft whose keyword is analyzed (an AI-writing credit); next call decide_review."""
+        """Generate an article for a draft with an analyzed keyword, for one AI-writing credit. Next: decide_review."""
         return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
 
     async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:
-        """Replace the text of a content with the generated article, or discard the article; irreversible, no credit."""
+        """Confirm an article, which then replaces its content's text, or discard it; irreversible, no credit."""
         waiting = [each for each in await self._client.jobs.reviews() if each.content_id == content_id]
         review = next((each for each in waiting if each.generation.id == generation_id), None)
         if review is None:
@@ -101,7 +101,7 @@ def _shown(value: Any) -> Answer:
 
 
 def make_server(client: cmsapi.Client, max_credits: int = 10) -> MCPServer[Any]:
-    """Return a server for a client that may spend ``max_credits`` in all; with 0 it offers only tools that read."""
+    """Return a server that may spend ``max_credits`` in all through ``client``; with 0, it can only read."""
     tools, about = Tools(client, max_credits), f"{Tools.__doc__}\nThis server may spend {max_credits} credits in all."
     server: MCPServer[Any] = MCPServer("cmsapi", instructions=about, version=cmsapi.__version__, log_level="WARNING")
     reading = (tools.account, tools.list_pages, tools.list_keywords, tools.list_contents, tools.show_content)
@@ -129,7 +129,7 @@ async def _serve(max_credits: int) -> None:
 
 
 def main() -> None:
-    """Run the server on standard input and output until the input ends; the environment configures its client."""
+    """Run the server on standard input and output until the input ends, with a client set up by the environment."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the exit

@@ -1,7 +1,7 @@
 """Requests and responses as plain values, and the protocol of the transports that exchange them.
 
-Transports translate between these and a library, a sandbox or a handler function. They send a request at most once, and
-follow no redirects.
+A transport passes each request to an HTTP library, the sandbox or a handler function at most once, and returns the
+response. It follows no redirects.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cmsapi.errors import REQUEST_ID
 
 @frozen
 class Request:
-    """A request as it is sent.
+    """A request, ready to be sent.
 
     Attributes:
         method: HTTP method in capitals.
-        url: Absolute address with the query, percent-encoded.
-        headers: All headers that cmsapi sets, including the key; not part of the ``repr``.
-        body: JSON text, or None for a request without a body and thus without ``Content-Type``.
-        operation: Name of the operation in ``OPERATIONS``, or None for `Client.request`.
+        url: Absolute URL with the query, percent-encoded.
+        headers: All headers that cmsapi sets, including the API key; hidden in the ``repr``.
+        body: The body as JSON; None for a request without a body, which has no ``Content-Type`` either.
+        operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Response:
 
     @property
     def request_id(self) -> str | None:
-        """Identifier of the request, to quote to support, from ``X-Request-Id``; None if the service sent none."""
+        """Identifier of the request, from the ``X-Request-Id`` header, to quote to support; None if there is none."""
         return self.headers.get(REQUEST_ID)
 
     def json(self) -> Any:
@@ -66,15 +66,15 @@ class Response:
 class Transport(Protocol):
     """Protocol of an object that sends requests and returns responses.
 
-    ``send`` raises `NotSentError` when nothing of the request can have reached the service, and `OutcomeUnknownError`
-    when something may have. Any other exception is passed on to the caller of the client. ``send`` needs no time limit:
-    it is cancelled when `Timeouts.request` has passed.
+    ``send`` raises `NotSentError` if no part of the request can have reached the service, and `OutcomeUnknownError` if
+    the request may have arrived but no complete answer came. ``send`` needs no time limit of its own, because it is
+    cancelled after `Timeouts.request`.
     """
 
     async def send(self, request: Request) -> Response:
-        """Send a request once and return its response."""
+        """Send the request at most once, and return the response, whatever its status."""
         ...
 
     async def aclose(self) -> None:
-        """Release connections."""
+        """Close all connections."""
         ...

@@ -1,4 +1,4 @@
-"""pandas DataFrames. For progress bars use tqdm: ``async for outcome in tqdm(client.jobs.map(...), total=n)``."""
+"""Conversion to pandas DataFrames. For progress bars, pass a fan-out to ``tqdm.auto.tqdm`` and iterate over it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64
 
 
 def to_pandas(items: Iterable[Any]) -> DataFrame:
-    """Return models, or outcomes of a fan-out, as a pandas DataFrame with a row for each. Sends nothing.
+    """Return models, or the outcomes of a fan-out, as a pandas DataFrame with one row each. Sends no request.
 
-    The columns are the fields of the class, even if no row has a value. Names of nested fields contain a dot, like
-    ``page.url``; keys that the class does not know become ``extra.nameOnTheWire``. A list stays an object in its cell.
-    For outcomes, ``item``, ``ok`` and ``error`` come first, then the columns of their values. Times are in UTC; whole
-    numbers and booleans are nullable. The DataFrame of an empty list has no columns.
+    Every field of the models is a column, even if no row has a value. The names of nested fields contain a dot, such as
+    ``page.url``; values in ``extra`` have columns such as ``extra.nameOnTheWire``. A list is kept whole in its cell.
+    For outcomes, the columns ``item``, ``ok`` and ``error`` come first, then those of the values. Times are in UTC, and
+    columns of whole numbers and booleans may contain ``NA``. An empty list gives a DataFrame without columns.
 
     Args:
-        items: Models in a list, a `Page` or `ContentIdeas`; or a list of outcomes. A `Paginator` and a fan-out have a
-            method of this name, to be awaited.
+        items: Models in a list, a `Page` or `ContentIdeas`; or outcomes in a list. A `Paginator` and a fan-out
+            have their own ``to_pandas``, to be awaited.
 
     Raises:
-        ArgumentError: The items are something else.
+        ArgumentError: ``items`` is not an iterable of models or outcomes.
         ConfigError: pandas is not installed.
     """
     try:
@@ -65,7 +65,7 @@ def _row(item: Any) -> Iterator[Cell]:
 
 
 def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
-    """Yield the cells of an object; for None, an empty cell for each field of the class."""
+    """Yield a cell for each field of ``cls``, with its value in ``item``, or empty if ``item`` is None."""
     for name, kind in _fields(cls).items():
         value = getattr(item, name, None)
         if name == "extra":
@@ -78,7 +78,7 @@ def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
 
 @cache
 def _fields(cls: type) -> dict[str, Any]:
-    """Return the fields of a class with their types; ``X | None`` counts as ``X``."""
+    """Return the types of a class's public fields by name, with ``X`` for ``X | None``, and ``extra`` last."""
     hints = get_type_hints(cls).items()
     kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
     names = [each.name for each in attrs.fields(cls) if each.name not in ("extra", "response") and each.name[0] != "_"]
