@@ -1,1 +1,1 @@
-"""Both rate limits of the key, which the client obeys."""
+"""Rate limiting: keep requests within the API key's per-second and hourly limits."""

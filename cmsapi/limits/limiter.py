@@ -1,11 +1,10 @@
-"""The limiter: both windows, the use of the key by other programs, and the order of requests.
+"""The limiter, which decides when each request may be sent, and in which order.
 
 The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latest
-``X-RateLimit-Remaining`` shows how many requests are used; those beyond our own are of other programs. If they leave
-nothing, one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
+``X-RateLimit-Remaining`` shows how many requests have been used; all but our own were sent by other programs. If
+nothing is left, one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
 
-Until an answer shows the count (or succeeds), requests are sent one at a time. If the hourly limit is used up, a
-hundred tasks that start together get only one 429.
+Until an answer shows the count or succeeds, requests are sent one at a time, so a used-up hour causes only one 429.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _RESERVE = 0.01  # part of the hourly limit that polls leave to other requests, 
 
 
 class Priority(IntEnum):
-    """Priorities of requests that wait for the limits; the lowest number goes first."""
+    """Priority of a request that waits for the rate limits; the lowest number goes first."""
 
     CALL = 0
     LAUNCH = 1
@@ -44,8 +43,8 @@ class RateHeaders:
     """What the headers of an answer say about the hourly limit (specification 8, rule 2).
 
     Attributes:
-        remaining: Requests left in the hour.
-        reset: Seconds until the oldest request no longer counts; 0 if the answer does not say.
+        remaining: Number of requests left in the hour.
+        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if the answer does not say.
     """
 
     remaining: int
@@ -53,7 +52,7 @@ class RateHeaders:
 
     @classmethod
     def of(cls, response: Response) -> RateHeaders | None:
-        """Return what an answer says; None if it has no valid ``X-RateLimit-Remaining``."""
+        """Return the rate headers of ``response``; None if it has no valid ``X-RateLimit-Remaining``."""
         remaining = response.headers.get("x-ratelimit-remaining", "")
         if not remaining.isdecimal():
             return None
@@ -67,10 +66,10 @@ class RateLimitStatus:
 
     Attributes:
         limit: Requests allowed in an hour.
-        used: Requests in the last hour by this client, and by clients in this process that share its limits.
-        others: Requests of other programs with the same key that do not share the state, as the latest answer shows.
-        waiting: Requests that wait for the limits.
-        paused: Seconds for which nothing is sent, after a 429.
+        used: Requests in the last hour by this client, and by clients in its event loop that share its limits.
+        others: Requests by programs that use the same key but not the same state, estimated from the latest answer.
+        waiting: Requests that are waiting for the limits.
+        paused: Seconds until requests are sent again after a 429; 0 if there is no pause.
     """
 
     limit: int
@@ -81,20 +80,20 @@ class RateLimitStatus:
 
     @property
     def free(self) -> int:
-        """Requests left in this hour. Those used by other processes that share the state are not subtracted."""
+        """Requests left in this hour. Requests by other processes that share the state are not subtracted."""
         return max(0, self.limit - self.used - self.others)
 
 
 @define
 class Forecast:
-    """Forecast of the requests that are free in the hour.
+    """Forecast of how many requests of the hourly limit are free, now and later.
 
     Attributes:
         limit: Requests allowed in an hour.
         free: Requests that polls may use now.
-        returning: Function that returns how many more requests will be free within a number of seconds.
-        half_back: Function that returns the seconds until half of the used requests are free again.
-        open_jobs: Number of open jobs of all processes that share the limits, by kind; None if the state is not shared.
+        returning: Function that takes a number of seconds, and returns how many more requests will be free by then.
+        half_back: Function that returns the seconds, at most an hour, until half of the used requests are free again.
+        open_jobs: Number of open jobs by kind, in all processes that share the limits; None if the state is not shared.
     """
 
     limit: int
@@ -111,14 +110,15 @@ class Permit:
     Attributes:
         limiter: The limiter that gives the permission.
         priority: Priority of the request.
-        max_wait: Seconds that the request may wait; a wait that will be longer is refused at once.
-        emit: Called with the event of a long wait.
+        max_wait: Maximum seconds to wait before `RateLimitWaitError` is raised; None for no maximum.
+        emit: Function that is called with a `RateLimitPaused` if requests have to pause.
         began: Loop time at which the permission was given; None while the request waits.
-        waited: Seconds for which the request waited.
-        departed: False if the request certainly did not leave.
+        waited: Seconds that the request waited.
+        departed: False if the request was certainly not sent.
         rate: Rate headers of the answer, if it has any.
-        success: True if the service did what was asked.
-        retry_after: Seconds for which nothing may be sent, if the answer is a 429.
+        success: True if the answer has a status below 300.
+        retry_after: Seconds for which nothing may be sent, if the answer is a 429 that says so.
+        number: Number of the request in its limiter, from 1; 0 until the permission is given.
     """
 
     limiter: Limiter
@@ -152,12 +152,12 @@ class Permit:
 
 
 class Limiter:
-    """Both limits of one key in one event loop.
+    """Limiter that keeps the requests of one event loop within both limits of one API key.
 
     Attributes:
-        limits: The limits.
-        shared: True if every request waits for its turn, as with a state that other processes share.
-        waiters: Waiting requests, as a heap: the first one goes first.
+        limits: Both limits of the key.
+        shared: True if every request has to ask the state first, because other processes share the limits.
+        waiters: Waiting requests, as a heap ordered by priority and arrival.
         sent: Number of requests permitted so far.
     """
 
@@ -185,12 +185,12 @@ class Limiter:
         max_wait: float | None = None,
         emit: Callable[[Event], None] = lambda event: None,
     ) -> Permit:
-        """Return a context manager; entering it waits until a request may be sent.
+        """Return a context manager that waits, when it is entered, until a request may be sent.
 
         Args:
             priority: Priority of the request; among equals, the earlier request goes first.
             max_wait: Maximum seconds to wait; a longer wait raises `RateLimitWaitError`, at once if it can be foreseen.
-            emit: Called with the event of a long wait.
+            emit: Function that is called with a `RateLimitPaused` if requests have to pause.
         """
         return Permit(self, priority, max_wait, emit)
 
@@ -202,7 +202,7 @@ class Limiter:
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:
-        """Return a forecast of the requests that are free in the hour."""
+        """Return a forecast of how many requests of the hourly limit are free, now and later."""
         now, hour = asyncio.get_running_loop().time(), self._hour
         free = hour.free(now)
 
@@ -228,7 +228,7 @@ class Limiter:
         return max(now, min(self._hour.free_at(taken + 1, now), self._ask_at if may_ask else math.inf))
 
     async def aclose(self) -> None:
-        """Refuse the waiting requests, and keep the counts."""
+        """Refuse the waiting requests with a `ClientClosedError`, but keep the counts."""
         self._refuse(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
@@ -239,7 +239,7 @@ class Limiter:
         return self.sent
 
     async def wait(self, permit: Permit, now: float) -> int:
-        """Wait for both tokens, take them, and return the number of the request."""
+        """Wait for a token from both windows, and return the request's number, or raise `RateLimitWaitError`."""
         loop, priority, max_wait = asyncio.get_running_loop(), permit.priority, permit.max_wait
         if max_wait is not None and (seconds := self._estimate(now, priority) - now) > max_wait:
             raise RateLimitWaitError(
@@ -266,7 +266,7 @@ class Limiter:
             raise
 
     def release(self, permit: Permit) -> None:
-        """Account for the end of a request, and for what its answer says about the limits."""
+        """Account for the end of a request and for its rate headers, and let waiting requests go ahead."""
         now = asyncio.get_running_loop().time()
         if permit.retry_after is not None:
             self._paused_until = max(self._paused_until, now + permit.retry_after)

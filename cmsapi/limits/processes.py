@@ -1,8 +1,8 @@
-"""The limiter for processes that share a state. The state keeps both windows, on its own clock.
+"""The limiter for processes that share a store, which counts the requests of all of them on its own clock.
 
-Each process keeps its own order of requests, its pauses, and its own count, which never exceeds that of all processes.
-When the local rules admit a request, the process asks the store, for one request at a time. If the store does not
-answer, launches are refused, and other requests go on with a quarter of the hourly limit.
+Like the limiter for one process, it also orders and counts the requests of its own process, and pauses after a 429.
+When these local rules admit a request, it asks the store, for one request at a time. If the store does not answer,
+launches are refused, and other requests go on with a quarter of the hourly limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALONE = 0.25  # part of the hourly limit that a process uses while the store do
 
 
 class SharedLimiter(Limiter):
-    """Both limits of one key in several processes; ``seconds`` is how long a request may be under way."""
+    """Limiter that keeps several processes within both limits of one key; a request takes at most ``seconds``."""
 
     shared: ClassVar[bool] = True
 
@@ -43,7 +43,7 @@ class SharedLimiter(Limiter):
         self._silent = False  # whether the store did not answer when it was last asked
 
     def forecast(self) -> Forecast:
-        """Return a forecast for all processes. Their requests are assumed to return in proportion to the local ones."""
+        """Return a forecast for all processes, from the latest counts; a background task renews old counts."""
         own, now = super().forecast(), asyncio.get_running_loop().time()
         if now > self._seen + SECOND and not self._looks:
             self._looks.add(task := asyncio.create_task(self._look()))
@@ -57,7 +57,7 @@ class SharedLimiter(Limiter):
         return own
 
     def release(self, permit: Permit) -> None:
-        """Record the end of a request: in this process at once, in the store by a task."""
+        """Record the end of a request, in this process at once and in the store by a background task."""
         super().release(permit)
         if name := self._names.pop(permit.number, None):
             task = asyncio.create_task(self._report(name, permit))
@@ -65,12 +65,12 @@ class SharedLimiter(Limiter):
             task.add_done_callback(self._reports.discard)
 
     async def aclose(self) -> None:
-        """Refuse waiting requests, and wait until the store has been told of all answers."""
+        """Refuse waiting requests, and wait until all earlier answers have been reported to the store."""
         await super().aclose()
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Ask the store how many requests all processes have used, without taking one."""
+        """Ask the store how many requests all processes have used, without asking to send one."""
         try:
             self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
         except StateError as error:
@@ -112,7 +112,7 @@ class SharedLimiter(Limiter):
             raise
 
     async def _ask_store(self, first: Permit, now: float) -> float:
-        """Ask the store for one request; return when to ask again, or ``now`` if a request was granted."""
+        """Ask the store to permit one request; return ``now`` if it does, else the time to ask again."""
         if first.priority >= self._refused[0] and now < self._refused[1]:
             return self._refused[1]
         reserve = self._reserve if first.priority is Priority.POLL else 0

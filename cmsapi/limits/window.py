@@ -1,9 +1,9 @@
 """A sliding window whose limit holds at the service, whatever the latency.
 
-A token bucket that refills at a steady rate admits almost twice its size within one window. Here a token is out from
-before the first byte of a request can leave until one window after its answer. The service counts the request between
-its first byte and its answer. Thus all requests that it counts in one window have their tokens out at the end of that
-window, and there are never more of them than the limit.
+A token bucket that refills at a steady rate admits almost twice its size within one window. Here, a token is taken
+before the first byte of a request can leave, and comes back one window after the answer. The service counts the request
+at some time between the two. Thus the tokens of all requests that the service counts in one window are still taken at
+the end of that window, and there are never more of these requests than the limit.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections import deque
 
 
 class Window:
-    """At most ``limit`` requests in any ``seconds``. Times are those of the event loop.
+    """Sliding window that admits at most ``limit`` requests in any ``seconds`` seconds. Times are event-loop times.
 
     Attributes:
-        limit: Requests in a window.
-        seconds: Length of the window.
-        in_flight: Requests that may have left and have no answer yet; the limiter increases it.
+        limit: Maximum number of requests in the window.
+        seconds: Length of the window in seconds.
+        in_flight: Number of admitted requests that have not ended; the limiter increases it.
     """
 
     def __init__(self, limit: int, seconds: float) -> None:
@@ -29,7 +29,7 @@ class Window:
         self._returns: deque[float] = deque()  # when the tokens of finished requests are back, ascending
 
     def free(self, now: float) -> int:
-        """Return the number of tokens that are not out."""
+        """Return the number of free tokens at the time ``now``, after removing expired ones."""
         returns = self._returns
         while returns and returns[0] <= now:
             returns.popleft()
@@ -37,20 +37,20 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Number of finished requests whose tokens are still out. Expired tokens are removed only by `free`."""
+        """Number of ended requests whose tokens are still taken; expired tokens are removed only by `free`."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:
-        """Account for the end of a request, with or without an answer: its token is back one window later."""
+        """Account for the end of a request, with or without an answer; its token comes back one window later."""
         self.in_flight -= 1
         self._returns.append(now + self.seconds)
 
     def returning(self, now: float, ahead: float) -> int:
-        """Return how many tokens come back within ``ahead`` seconds, besides those that are free."""
+        """Return how many tokens come back within ``ahead`` seconds, not counting those that `free` has counted."""
         return bisect.bisect_right(self._returns, now + ahead)
 
     def free_at(self, count: int, now: float) -> float:
-        """Return the earliest time at which a number of tokens can be free; infinity if that depends on answers."""
+        """Return the earliest time at which ``count`` tokens can be free; infinity if that depends on later answers."""
         missing = count - self.free(now)
         if missing <= 0:
             return now
