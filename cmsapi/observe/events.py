@@ -1,7 +1,7 @@
 """Events, and the hooks that receive them.
 
-A hook is a function that takes one event. It is called during the observed work, so it must return quickly. An
-exception that it raises is logged and ignored, unless it is meant to end the program, such as `KeyboardInterrupt`.
+A hook is a function that takes one event. It is called during the observed work, so it must return quickly. If it
+raises an `Exception`, this is logged and ignored; others, such as `KeyboardInterrupt`, are passed on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cmsapi.observe.log import logger
 
 @frozen
 class Event:
-    """Base class of the events."""
+    """Base class of all events."""
 
     level = logging.DEBUG
 
@@ -27,18 +27,18 @@ class Event:
 
 @frozen
 class RequestFinished(Event):
-    """An attempt has ended, with or without an answer.
+    """Event: an attempt to send a request has ended, with or without an answer.
 
     Attributes:
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         method: HTTP method.
         path: Path without the query.
         attempt: Number of the attempt, from 1.
-        seconds: Seconds from the end of the wait for the limits to the end of the attempt.
-        waited: Seconds for which the limits delayed the request beforehand.
-        status: HTTP status; None without an answer.
+        seconds: Duration of the attempt in seconds, without the wait for the rate limits.
+        waited: Seconds for which the rate limits delayed the attempt.
+        status: HTTP status; None if there was no answer.
         request_id: Identifier of the request, to quote to support; None if the service sent none.
-        error: Name of the error's class if there was no answer.
+        error: Class name of the exception if there was no answer; else None.
     """
 
     operation: str | None
@@ -59,13 +59,13 @@ class RequestFinished(Event):
 
 @frozen
 class RetryScheduled(Event):
-    """A request will be repeated.
+    """Event: an attempt to send a request has failed, and the request will be repeated.
 
     Attributes:
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         attempt: Number of the attempt that failed, from 1.
-        seconds: Seconds until the next attempt.
-        reason: How the attempt failed.
+        seconds: Seconds until the next attempt, without a wait for the rate limits.
+        reason: Status and code of the answer, or class name of the error.
     """
 
     level = logging.INFO
@@ -82,11 +82,11 @@ class RetryScheduled(Event):
 
 @frozen
 class RateLimitPaused(Event):
-    """Requests are waiting for the hourly limit, or after a 429.
+    """Event: no request is sent for a while, because the hourly limit is used up or the service answered 429.
 
     Attributes:
-        seconds: Seconds until the next request may be sent.
-        reason: Why requests are waiting.
+        seconds: Expected seconds until the next request is sent.
+        reason: Why requests are paused, as text.
     """
 
     level = logging.WARNING
@@ -100,14 +100,14 @@ class RateLimitPaused(Event):
 
 @frozen
 class JobObserved(Event):
-    """A poll has shown the phase of a job.
+    """Event: a poll has shown in which phase a job is.
 
     Attributes:
         kind: Kind of the job.
-        target: Identifier of the keyword, prompt or content that the job works on; for a search or document, its own.
+        target: Identifier of the keyword, prompt or content that the job works on, or of the search or document itself.
         phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
-        age: Seconds since the job was launched, or since it was first watched.
-        reason: Why the phase is ``unclear``.
+        age: Seconds since the job was launched, or first watched if its launch is not known.
+        reason: Why the phase is ``unclear``; None for any other phase.
     """
 
     kind: str
@@ -126,17 +126,17 @@ Hook: TypeAlias = Callable[[Event], None]
 
 
 class Emitter:
-    """Pass events to the log and to hooks."""
+    """Callable that passes events to the log and to hooks."""
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
 
     def wants(self, kind: type[Event]) -> bool:
-        """Return True if a hook or the log would receive events of a kind."""
+        """Return True if the log or a hook would receive an event of class ``kind``."""
         return bool(self._hooks) or logger.isEnabledFor(kind.level)
 
     def __call__(self, event: Event) -> None:
-        """Pass on an event."""
+        """Log the event if its level is enabled, and call every hook with it."""
         if logger.isEnabledFor(event.level):
             logger.log(event.level, "%s", event)
         for hook in self._hooks:

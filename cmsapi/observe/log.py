@@ -1,4 +1,4 @@
-"""The log, and how the environment enables it."""
+"""The logger ``cmsapi``, and the function that enables it by an environment variable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 
 def log_to_stderr() -> None:
-    """Write the log to stderr if ``CMSAPI_LOG`` names a level, such as ``info`` or ``debug``."""
+    """Set the log level that ``CMSAPI_LOG`` names, if any; write to stderr unless the program has set up handlers."""
     level = logging.getLevelNamesMapping().get(os.environ.get("CMSAPI_LOG", "").upper())
     if level is not None:
         if not logger.hasHandlers():  # else the program has decided where its log goes

@@ -4,17 +4,17 @@
 What happens                  What is recorded
 ============================  =======================================================================================
 an attempt ends               a client span ``POST /v1/keywords/{keywordId}/analyze``, as long as the attempt took
-a job succeeds, fails, or     a span ``analysis``, as long as the job took, from its launch or from when it was
+a job succeeds or fails, or   a span ``analysis``, as long as the job took, from its launch or from when it was
 its article awaits review     first watched
 a retry is scheduled, or      an event ``retry`` or ``rate limit`` on the current span
 requests are paused
 ============================  =======================================================================================
 
-Spans are created after the work has ended, so that none stays open. The parent of a request's span is the caller's
-current span, unless that has ended. Jobs' spans have no parent, because all callers that wait for a job share it.
+A span is created when its work has ended, so none stays open. The parent of a request's span is the caller's current
+span, unless that has ended. A job's span has no parent, because all callers that wait for the job share the span.
 
-Attributes follow OpenTelemetry's stable conventions where these define them, and begin with ``cmsapi.`` otherwise. They
-contain the identifiers of jobs' targets, but no API keys, URLs or texts.
+Attributes have names from OpenTelemetry's stable conventions or begin with ``cmsapi.``. They contain the identifiers
+of jobs' targets, but no API keys, full URLs or content.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Attributes: TypeAlias = dict[str, Any]
 
 
 class TelemetryHook:
-    """A hook that records spans.
+    """Hook that records events as OpenTelemetry spans and span events.
 
     Args:
         tracer: Tracer that creates the spans; None for the tracer of the global provider.
-        base_url: Address of the service, for ``server.address`` and ``server.port``, which events do not contain.
+        base_url: Address of the service, for the attributes ``server.address`` and ``server.port``; None to omit them.
     """
 
     def __init__(self, tracer: Tracer | None = None, *, base_url: str | None = None) -> None:
@@ -49,7 +49,7 @@ class TelemetryHook:
             self._server["server.port"] = parts.port
 
     def __call__(self, event: Event) -> None:
-        """Record an event."""
+        """Record an event as a span, or add it to the current span; polls of running or unclear jobs are ignored."""
         if isinstance(event, RequestFinished):
             self._request(event)
         elif isinstance(event, JobObserved) and event.phase in ("succeeded", "failed", "review"):
@@ -97,7 +97,7 @@ def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
 
 
 def _parent() -> Context | None:
-    """Return an empty context if the current span has ended, as in a launch that outlives its caller; else None."""
+    """Return an empty context if the current span has ended, as when a launch outlives its caller; else None."""
     span = get_current_span()
     known = span.get_span_context()
     ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote
