@@ -1,1 +1,1 @@
-"""One request to the service: its address, the aiohttp transport, error answers, and the loop that repeats requests."""
+"""Sending requests: address and headers, the aiohttp transport, error answers, and retries."""

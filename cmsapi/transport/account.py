@@ -1,4 +1,4 @@
-"""Limiter, connections and state that clients in one event loop with the same address and key share.
+"""What clients with the same address, key and state share in one event loop: limiter, connections and store.
 
 A program may create a client for each web request. The limits belong to the key, so all these clients share one
 count, even if each is closed before the next is created.
@@ -19,7 +19,7 @@ from cmsapi.state.store import SharedStore, Store, open_store
 
 
 class Account:
-    """Limiter, connections and state of one key in one event loop."""
+    """Limiter, connections and store that clients of one API key share in one event loop."""
 
     def __init__(self, limiter: Limiter, store: Store, make_transport: Callable[[], Transport]) -> None:
         self.limiter: Limiter = limiter
@@ -30,13 +30,13 @@ class Account:
         self._clients = 0
 
     def join(self) -> None:
-        """Add a client; the first one makes the transport."""
+        """Add a client, and create the transport if no other client is using the account."""
         if self._clients == 0:
             self.transport = self._make_transport()
         self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
-        """Remove a client; the last closes the connections (if ``close``) and the state if unused. The counts stay."""
+        """Remove a client; the last closes the connections (if ``close``) and an unused store, but keeps the counts."""
         self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()
@@ -57,12 +57,12 @@ def join_account(
     seconds: float,
     make_transport: Callable[[], Transport],
 ) -> Account:
-    """Join and return the account of the running event loop for a key, a state and a way to connect.
+    """Return the running event loop's account for ``key``, ``state`` and ``connect``, and count one more client of it.
 
-    Accounts of one key and state share limiter and store, however they connect. A request takes at most ``seconds``.
+    Accounts with the same key and state share the limiter and the store. A request takes at most ``seconds``.
 
     Raises:
-        ConfigError: Another client of the same key and state has other limits.
+        ConfigError: The limits differ from those of another client with the same key and state.
     """
     for ended in [loop for loop in list(_ACCOUNTS) if loop.is_closed()]:  # an account keeps its loop alive
         _ACCOUNTS.pop(ended, None)

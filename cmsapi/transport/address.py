@@ -1,4 +1,4 @@
-"""Address, key and headers of requests, checked before anything is sent."""
+"""Checks of the service's address, the API key and added headers, before anything is sent."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 def check_api_key(value: str | None) -> str:
-    """Return the API key, from the argument or ``CMSAPI_API_KEY``.
+    """Return the API key: ``value``, or ``CMSAPI_API_KEY`` if that is None.
 
     Raises:
-        ConfigError: The key is missing or malformed. The message never shows it.
+        ConfigError: The key is missing or malformed. The message does not contain the key.
     """
     key = os.environ.get("CMSAPI_API_KEY") if value is None else value
     if not key:
@@ -32,10 +32,10 @@ def check_api_key(value: str | None) -> str:
 
 
 def check_base_url(value: str | None, *, allow_http: bool) -> str:
-    """Return the base URL, from the argument or ``CMSAPI_BASE_URL``, without a trailing slash.
+    """Return the base URL without a trailing slash: ``value``, or ``CMSAPI_BASE_URL`` if that is None.
 
     Raises:
-        ConfigError: The URL is missing or malformed, or the key would be sent unencrypted.
+        ConfigError: The URL is missing or malformed, or would send the key unencrypted without ``allow_http``.
     """
     url = os.environ.get("CMSAPI_BASE_URL") if value is None else value
     if not url:
@@ -59,10 +59,10 @@ def check_base_url(value: str | None, *, allow_http: bool) -> str:
 
 
 def merge_headers(headers: Mapping[str, str], added: Mapping[str, str] | None) -> CIMultiDict[str]:
-    """Return headers with those that a program adds, which replace others of the same name, ignoring case.
+    """Return ``headers`` and ``added`` as one mapping; an added header replaces one of the same name, ignoring case.
 
     Raises:
-        ConfigError: An added header is one that cmsapi sets itself, or its name or value cannot be sent.
+        ConfigError: An added header is reserved for cmsapi, or its name or value cannot be sent.
     """
     merged = CIMultiDict(headers)  # aiohttp would convert any other mapping for each request
     for name, value in (added or {}).items():

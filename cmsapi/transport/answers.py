@@ -1,7 +1,7 @@
 """Exceptions for error answers (specification 7).
 
-If the body has an ``error.code`` of the specification, this code determines the exception; otherwise, the status does.
-The message is only for people.
+If the body has an ``error.code`` in the specification, that code determines the exception; otherwise, the status does.
+The service's message does not matter, because its wording may change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ADVICE = {
 
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
-    """Return the exception for an answer with a status of 300 or more."""
+    """Return the exception for an answer with a status of 300 or more, in which the API key is masked."""
     key = request.headers["Authorization"].removeprefix("Bearer ")
     headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
     response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))
@@ -57,7 +57,7 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds of ``Retry-After``; None if it is missing or not a number of seconds."""
+    """Return the seconds of ``Retry-After``, at most an hour; None if it is missing or not a number of seconds."""
     try:
         value = float(response.headers.get("retry-after", ""))
     except ValueError:
@@ -66,7 +66,7 @@ def retry_after(response: Response) -> float | None:
 
 
 def _specified(response: Response) -> tuple[str | None, str]:
-    """Return code and message of an error body in the specification's form, else None and an empty text."""
+    """Return code and message of an error in the specification's form; None and an empty text for any other body."""
     try:
         error: Any = json.loads(response.body)["error"]
         code, message = error["code"], error.get("message")

@@ -1,7 +1,6 @@
 """The aiohttp transport: send a request at most once, and classify failures by whether the request may have arrived.
 
-This module, and aiohttp with it, is imported only when the first client needs it, because aiohttp takes most of the
-import time.
+This module is imported only when a client needs it, because importing aiohttp takes long.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ _NOT_CONNECTED = aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, a
 
 
 class AiohttpTransport:
-    """Connections of one event loop, kept open between requests.
+    """Transport that uses aiohttp, and keeps connections open between requests.
 
     Args:
-        connect: Proxy, TLS context, and the session of the caller, if any.
+        connect: Proxy, TLS context, and the caller's session, if any.
         connect_timeout: Maximum seconds for making a connection.
     """
 
@@ -48,11 +47,13 @@ class AiohttpTransport:
             self._options["ssl"] = connect.ssl
 
     async def send(self, request: Request) -> Response:
-        """Send a request once.
+        """Send a request at most once, and return the response, whatever its status.
 
         Raises:
             NotSentError: No connection could be made, so nothing was sent.
             OutcomeUnknownError: The request may have arrived, but no complete answer came.
+            ClientClosedError: The transport or its session is closed; nothing was sent.
+            ConfigError: aiohttp refuses the request or the proxy's address; nothing was sent.
         """
         if self._closed or (self._session is not None and self._session.closed):
             raise ClientClosedError("the connections are closed; nothing was sent")
@@ -85,7 +86,7 @@ class AiohttpTransport:
         raise failure
 
     async def aclose(self) -> None:
-        """Close the connections, unless the session is the caller's."""
+        """Close the transport, and its connections unless they belong to the caller's session."""
         self._closed = True
         if self._session is not None and self._connect.session is None:
             await self._session.close()
@@ -107,7 +108,7 @@ class AiohttpTransport:
 
 
 class _DroppedError(Exception):
-    """Raised in place of aiohttp's errors for dropped connections, after which aiohttp would send the request again."""
+    """Raised in place of aiohttp's errors for dropped connections, which could make aiohttp send the request again."""
 
 
 async def _send_once(
@@ -122,10 +123,9 @@ async def _send_once(
 
 
 class _LookingConnector(aiohttp.TCPConnector):
-    """A connector that checks a pooled connection before it is used.
+    """Connector that closes an idle connection, instead of using it, if the connection is readable and thus dead.
 
-    The event loop notices a closed connection only when it runs. After a long computation, a request would be sent over
-    a dead connection, and its outcome would be unknown. An idle connection that is readable is dead.
+    The event loop notices a closed connection only when it runs, so without this check, one could be used.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -145,7 +145,7 @@ class _LookingConnector(aiohttp.TCPConnector):
 
 
 def _look_at(transport: Any) -> Callable[[], object]:
-    """Return a function that returns a true value if a connection is readable or lost."""
+    """Return a function that returns a true value if the connection of ``transport`` is readable or lost."""
     socket = transport and transport.get_extra_info("socket")
     if not socket or socket.fileno() < 0:
         return lambda: True

@@ -1,4 +1,4 @@
-"""One call: build the request, wait for the limits, send it, repeat it where that is safe, read the answer."""
+"""A call: build its request, wait for the rate limits, send it, repeat it where that is safe, and read the answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @frozen
 class Pipeline:
-    """Settings and connections that all calls of one client share."""
+    """Settings and connections that all calls of one client share, and the methods that make these calls."""
 
     base_url: str
     headers: Mapping[str, str] = field(repr=False)  # of each request, including the key
@@ -52,7 +52,7 @@ class Pipeline:
 
     @property
     def open(self) -> bool:
-        """True if the client can be used in the running event loop."""
+        """True if the client can be used in the running event loop; joins that loop's account if needed."""
         try:
             self.account()
         except ClientClosedError:
@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out an operation and return the answer as a model; with `NoneType`, ignore its body."""
+        """Carry out the operation ``name``, and return its answer as a ``shape``; see `send` and `read` for errors."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -80,7 +80,7 @@ class Pipeline:
             raise
 
     async def once(self, name: str, shape: type[T], *ids: object, priority: Priority) -> T:
-        """Carry out an operation with a single attempt, however long the limits hold it back; for polls."""
+        """Like `call`, but make a single attempt, and wait for the rate limits as long as they require; for polls."""
         operation, account = self.operations[name], self.account()
         request = self.build(operation, ids)
         response = await self.attempt(account.transport, request, account.limiter.acquire(priority, emit=self.emit))
@@ -98,7 +98,7 @@ class Pipeline:
         limit: int = MAX_LIMIT,
         priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
-        """Return one of the service's lists, starting at a page; each page costs one request."""
+        """Return a paginator of one of the service's lists, from ``page`` on; reading a page costs one request."""
         self.operations[name].fill(ids)  # refuses invalid identifiers at once, where they were passed
 
         def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
@@ -113,7 +113,7 @@ class Pipeline:
         """Return the request for an operation.
 
         Raises:
-            ArgumentError: An identifier, a parameter or the body cannot be sent.
+            ArgumentError: An identifier, a query parameter or the body cannot be sent.
         """
         url = self.base_url + operation.fill(ids) + (query(params) if params else "")
         if json is None:
@@ -129,15 +129,15 @@ class Pipeline:
         retry: RetryPolicy | None = None,
         limited: bool = True,
     ) -> Response:
-        """Send a request, repeat it where that is safe, and return the successful answer.
+        """Send a request, repeat it where that is safe, and return a successful answer (or a 404 to a repeated DELETE).
 
-        `Client.request` passes no operation. ``retry`` replaces the client's policy; ``limited=False`` skips limits.
+        ``retry`` replaces the client's policy. With ``limited=False``, the request does not wait for the rate limits.
 
         Raises:
             APIError: The service answered with an error.
             TransportError: There was no complete answer.
             DeadlineError: `Timeouts.deadline` passed first.
-            RateLimitWaitError: The limits would hold it back for longer than ``max_wait``.
+            RateLimitWaitError: The rate limits would hold the request back for longer than ``max_wait``.
         """
         retry = retry or self.retry
         repeatable = operation.repeatable if operation else request.method == "GET"
@@ -186,14 +186,14 @@ class Pipeline:
         number: int = 1,
         prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> Response:
-        """Send a request once, within the limits, and return the answer, whatever its status.
-
-        ``prepare`` is awaited after the limits permit the request and before it is sent.
+        """Wait for the limits, await ``prepare`` if given, send the request once, and return its answer, even an error.
 
         Raises:
             RateLimitWaitError: The limits would hold it back for longer than ``max_wait``; nothing was sent.
             NotSentError: Nothing reached the service.
             OutcomeUnknownError: The request may have arrived, but no complete answer came in time.
+            RateLimitWaitError: The rate limits would hold the request back for longer than the permit's ``max_wait``.
+            StateError: The request is a launch, and the state that processes share does not answer.
         """
         response: Response | None = None
         lost: str | None = None
@@ -221,7 +221,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Return the body of an answer as a model with ``response`` set; None if ``shape`` is `NoneType`."""
+    """Read a body as a ``shape`` with ``response`` set, or None for `NoneType`; raise `DecodeError` if unreadable."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body or b"null", operation)  # a 204 has no body

@@ -1,9 +1,9 @@
-"""The retry rule: which requests are repeated after which failures, and after which wait (specification 7).
+"""The retry rule: whether a request is repeated after a failure, and after how long a wait (specification 7).
 
-* Nothing arrived (`NotSentError`): any request.
-* An error answer in the specification's form with 429, 500, 502 or 503, or any other 429: any request.
-* A lost answer, or a 500, 502, 503 or 504 without that form, sent by an intermediary while the service may have acted:
-  only requests that have the same effect when sent twice.
+* Nothing arrived (`NotSentError`): any request is repeated.
+* An error answer in the specification's form with 429, 500, 502 or 503, or any other 429: any request is repeated.
+* A lost answer, or a 500, 502, 503 or 504 without that form (from an intermediary; the service may have acted): only
+  a request that has the same effect when sent twice is repeated.
 
 Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.
 """
@@ -20,7 +20,7 @@ _TEMPORARY_STATUSES = frozenset({429, 500, 502, 503, 504})  # from a proxy, or t
 
 
 def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
-    """Return True if a request may be repeated; ``repeatable`` means that sending it twice has the same effect."""
+    """Return True if a request may be repeated after ``failure``; ``repeatable`` means that repeating does no harm."""
     if isinstance(failure, APIError):
         if failure.code in BY_CODE:
             return failure.code in _RETRIED_CODES
@@ -29,7 +29,7 @@ def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
 
 
 def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | None:
-    """Return the seconds until the next attempt, at least ``Retry-After``; None if the request is not repeated."""
+    """Return the seconds until the next attempt, at least ``Retry-After``; None if ``policy`` allows none."""
     asked = (failure.retry_after or 0.0) if isinstance(failure, APIError) else 0.0
     too_long = policy.max_retry_after is not None and asked > policy.max_retry_after
     if attempt >= policy.max_attempts or too_long:
@@ -39,5 +39,5 @@ def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | 
 
 
 def brief(failure: CMSError) -> str:
-    """Return a short description of a failure, for `RetryScheduled`."""
+    """Return the failure's status and code, or its class name if it has no status, for `RetryScheduled`."""
     return f"{failure.status} {failure.code or ''}".strip() if isinstance(failure, APIError) else type(failure).__name__
