@@ -1,1 +1,1 @@
-"""The interface on the wire: operations, JSON, pages and arguments."""
+"""What is sent and received: operations, JSON, pages of lists, and arguments."""

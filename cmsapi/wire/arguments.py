@@ -1,6 +1,6 @@
-"""Check arguments before anything is sent, and write them as the service reads them.
+"""Checks of arguments before anything is sent, and conversion to the form that the service reads.
 
-Invalid arguments are refused with an `ArgumentError` that names the parameter.
+The functions refuse an invalid argument with an `ArgumentError` that names the parameter.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_LIMIT = 100
 
 
 class Unset(Enum):
-    """The type of `UNSET`."""
+    """Type of `UNSET`."""
 
     UNSET = "UNSET"
 
 
 UNSET: Final = Unset.UNSET
-"""Default for arguments for which None has a meaning of its own."""
+"""Default of optional arguments that may also be None, which has a meaning of its own."""
 
 
 def identifier(parameter: str, value: object) -> str:
-    """Return an identifier percent-encoded as one segment of a path; refuse a value that would change the path."""
+    """Return ``value`` percent-encoded for a path; refuse non-text, blank or unprintable text, ``.`` and ``..``."""
     if not isinstance(value, str):
         hint = "; pass its id" if hasattr(value, "id") else ""
         raise ArgumentError(parameter, f"must be an identifier (str), got {type(value).__name__}{hint}")
@@ -41,7 +41,7 @@ def identifier(parameter: str, value: object) -> str:
 
 
 def check_text(parameter: str, value: object, minimum: int = 1, maximum: float = math.inf) -> str:
-    """Return a text whose length in characters is within bounds; refuse anything else."""
+    """Return ``value`` if it is text of ``minimum`` to ``maximum`` characters; refuse anything else."""
     if not isinstance(value, str):
         raise ArgumentError(parameter, f"must be text (str), got {type(value).__name__}")
     if not minimum <= len(value) <= maximum:
@@ -51,7 +51,7 @@ def check_text(parameter: str, value: object, minimum: int = 1, maximum: float =
 
 
 def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
-    """Return a word that is in a list; refuse any other."""
+    """Return ``value`` as text if it is one of ``words``; refuse any other value."""
     listed = [str(word) for word in words]
     if value not in listed:
         raise ArgumentError(parameter, f"must be one of {', '.join(listed)}, got {value!r}")
@@ -59,7 +59,7 @@ def check_word(parameter: str, value: str, words: Iterable[str]) -> str:
 
 
 def check_number(parameter: str, value: object, minimum: int, maximum: float = math.inf) -> int:
-    """Return a whole number within bounds; refuse anything else."""
+    """Return ``value`` if it is a whole number from ``minimum`` to ``maximum``; refuse anything else."""
     if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
         most = f"to {maximum}" if maximum < math.inf else "on"
         raise ArgumentError(parameter, f"must be a whole number from {minimum} {most}, got {value!r}")
@@ -67,7 +67,7 @@ def check_number(parameter: str, value: object, minimum: int, maximum: float = m
 
 
 def check_seconds(parameter: str, value: float | timedelta | None, *, above: bool = False) -> float:
-    """Return a time limit in seconds; infinity for None."""
+    """Return a time limit in seconds, infinity for None; refuse negative values and, if ``above``, also 0."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if seconds is not None and not (isinstance(seconds, int | float) and (seconds > 0 if above else seconds >= 0)):
         least = "above 0" if above else "from 0 on"
@@ -82,7 +82,7 @@ def timestamp(value: datetime) -> str:
 
 
 def query(params: Mapping[str, Any] | None) -> str:
-    """Return a query string with a question mark, without parameters that are None; lists as ``name[]=a&name[]=b``."""
+    """Return the query string with its ``?``; leave out None values, and write lists as ``name[]=a&name[]=b``."""
     pairs: list[tuple[str, str]] = []
     for name, value in (params or {}).items():
         if isinstance(value, list | tuple | set | frozenset):

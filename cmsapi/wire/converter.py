@@ -1,7 +1,7 @@
-"""JSON to models and back; the only module that uses cattrs.
+"""Conversion of JSON to models and back; the only module that uses cattrs.
 
-cattrs coerces by default (None becomes ``'None'``, 3.7 becomes 3). Here each primitive accepts only its own JSON
-type; unknown keys go into ``extra``; a value that does not fit goes there (see `_GUESSED`) or raises `DecodeError`.
+By default, cattrs coerces values (None becomes ``'None'``, 3.7 becomes 3). Here, a value of the wrong JSON type raises
+`DecodeError`, or goes into ``extra`` in some models (see `_GUESSED`). Unknown keys go into ``extra``, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cmsapi.wire.arguments import timestamp
 
 _DECODER = json.JSONDecoder(parse_constant=int)  # int("NaN") raises: neither NaN nor Infinity is JSON
 _GUESSED = frozenset({BrandVoice, ContentIdea, Keyword, Member, Prompt, Report, WebPage})
-"""Models whose fields the specification does not show. An optional value that does not fit goes into ``extra``."""
+"""Models whose fields the specification does not show. Most optional values that do not fit go into ``extra``."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -33,7 +33,7 @@ Hook: TypeAlias = Callable[[Any, Any], Any]
 
 
 def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
-    """Read a model from a JSON object as the service writes it.
+    """Return a model of class ``cls``, read from a JSON object with the names that the service uses.
 
     Raises:
         DecodeError: A value does not fit the model.
@@ -42,12 +42,12 @@ def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
 
 
 def to_dict(model: Any) -> Any:
-    """Return a model as a JSON object with the names on the wire, including ``extra``; lists of models likewise."""
+    """Return a model, or a list of models, as JSON values with the names that the service uses, including ``extra``."""
     return _converter().unstructure(model)
 
 
 def register(converter: Converter) -> None:
-    """Let your own cattrs converter read and write cmsapi's models; nothing else in the converter changes."""
+    """Make your own cattrs converter read and write cmsapi's models; nothing else in the converter changes."""
     converter.register_structure_hook_func(
         lambda cls: cls is CreditType or _is_model(cls), lambda value, cls: _converter().structure(value, cls)
     )
@@ -55,7 +55,7 @@ def register(converter: Converter) -> None:
 
 
 def parse(body: bytes, operation: str | None = None) -> Any:
-    """Parse a body as strict JSON; raise `DecodeError` if it is invalid, even if Python's parser would accept it."""
+    """Return a body parsed as strict JSON, without ``NaN`` and ``Infinity``; raise `DecodeError` if it is invalid."""
     try:
         # `decode` would look for spaces with regular expressions, which takes a quarter of its time.
         value, end = _DECODER.raw_decode(text := body.decode().strip(" \t\r\n"))
@@ -70,7 +70,7 @@ def parse(body: bytes, operation: str | None = None) -> Any:
 
 
 def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
-    """Return parsed JSON as a model; raise `DecodeError` with the path of the first value that does not fit."""
+    """Return parsed JSON as a ``shape``; raise `DecodeError` with the path of the first value that does not fit."""
     try:
         return _converter().structure(data, shape)
     except Exception as error:  # any error while reading becomes a DecodeError
@@ -79,7 +79,7 @@ def structure(data: Any, shape: type[T], operation: str | None = None) -> T:
 
 
 def dump(body: Any) -> bytes:
-    """Return a body as JSON text; refuse values that JSON cannot carry."""
+    """Return a body as JSON text; raise `ArgumentError` if it contains a value that JSON cannot represent."""
     try:
         return json.dumps(to_dict(body), allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError, AttributeError, OverflowError) as error:
@@ -111,7 +111,7 @@ def _converter() -> Converter:
 
 
 def _expect(name: str, value: Any, *types: type) -> Any:
-    """Return a value unchanged if its class is one of ``types``, not a subclass; refuse any other."""
+    """Return ``value`` if its class is exactly one of ``types``; refuse any other with a `TypeError`."""
     if value.__class__ in types:
         return value
     names = {NoneType: "null", dict: "an object", list: "a list", str: "text", bool: "true or false"}
@@ -198,7 +198,7 @@ def _model_unhook(cls: Any, converter: Converter) -> Callable[[Any], dict[str, A
 
 
 def _locate(error: BaseException, path: str = "$") -> tuple[str, str]:
-    """Return the JSON path of the first value that does not fit, and what is wrong with it."""
+    """Return the JSON path of the first value for which ``error`` was raised, and what is wrong with that value."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
         for note in getattr(error, "__notes__", ()):

@@ -1,4 +1,4 @@
-"""The table of operations: the route of each, the source of the route, and whether the operation may be repeated.
+"""The table of operations, with the route of each, the source of that route, and whether the operation may be repeated.
 
 The specification leaves out some methods and paths. `Provenance` says for each row whether the route is stated
 in the specification, shown in a public reference of the same interface, or assumed. A route can be replaced::
@@ -18,7 +18,7 @@ from cmsapi.wire.arguments import identifier
 
 
 class Provenance(Enum):
-    """Source of an operation's route."""
+    """Where an operation's route comes from."""
 
     SPEC = "the specification"
     PUBLISHED = "a public reference of the interface"
@@ -28,7 +28,7 @@ class Provenance(Enum):
 
 @frozen
 class Operation:
-    """One row of the table."""
+    """One row of the table of operations."""
 
     name: str
     method: str
@@ -44,12 +44,12 @@ class Operation:
         object.__setattr__(self, "template", re.sub(r"\{\w+\}", "{}", self.path))
 
     def fill(self, ids: tuple[object, ...]) -> str:
-        """Return the path with identifiers in the order of its parameters; refuse invalid identifiers."""
+        """Return the path with ``ids`` in place of its parameters, in the same order; refuse invalid identifiers."""
         return self.template.format(*map(identifier, self.parameters, ids))
 
     @property
     def caveat(self) -> str:
-        """Text that is added to errors of this operation if its route is assumed; else empty."""
+        """Text to add to this operation's errors if its route is assumed; else empty."""
         if self.provenance is not Provenance.ASSUMED:
             return ""
         return (
@@ -59,16 +59,16 @@ class Operation:
 
 
 class OperationTable(dict[str, Operation]):
-    """Operations by name. `override` returns a copy with other routes."""
+    """Dictionary of operations by name; `override` returns a copy with other routes."""
 
     def override(self, **routes: str) -> OperationTable:
-        """Return a copy of the table with other routes.
+        """Return a copy of the table with new routes for some operations.
 
         Args:
-            **routes: ``name="METHOD /path"`` with as many parameters in braces as the row has, in the same order.
+            **routes: ``name="METHOD /v1/path"``, with as many parameters in braces as now, in the same order.
 
         Raises:
-            ConfigError: There is no such operation, or the route does not fit it.
+            ConfigError: There is no operation of that name, or the route is malformed or has more or fewer parameters.
         """
         changed = OperationTable(self)
         for name, route in routes.items():

@@ -1,6 +1,6 @@
-"""Lists: the requests for pages, and the pages (specification 1, conventions 3 to 5).
+"""Lists, and the pages in which they are read (specification 1, conventions 3 to 5).
 
-A list comes in pages with ``pagination``, as a whole in ``{data}``, or as a bare JSON array.
+The service sends a list in pages with ``pagination``, or whole: in ``{data}`` or as a bare JSON array.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pagination(Model):
 
 @frozen(kw_only=True, slots=False)
 class Page(Model, Generic[T]):
-    """One page of a list, with its items in ``data``; ``pagination`` is None for a list that comes whole."""
+    """One page of a list, with its items in ``data``; ``pagination`` is None if the service sends the whole list."""
 
     data: tuple[T, ...]
     pagination: Pagination | None = None
@@ -41,7 +41,7 @@ class Page(Model, Generic[T]):
 
     @property
     def total(self) -> int | None:
-        """Number of items in the whole list; None if the service does not say."""
+        """Number of items in the whole list; None if the service sends it in pages and does not say."""
         return self.pagination.total if self.pagination is not None else len(self.data)
 
     def __iter__(self) -> Iterator[T]:
@@ -55,7 +55,7 @@ class Page(Model, Generic[T]):
 
 
 class _Pages(AsyncIterator[Page[T]]):
-    """The pages of a list, one after the other. A cancelled ``anext`` loses no page: the next call gets it again."""
+    """Iterator over the pages of a list. If an ``anext`` is cancelled or fails, the next one reads the same page."""
 
     def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], page: int) -> None:
         self._fetch = fetch
@@ -83,7 +83,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Paginator(Generic[T]):
-    """A list from the service: ``async for`` yields its items, ``await`` its first page; one request per page."""
+    """A list from the service: ``async for`` yields items, ``await`` returns the first page; one request per page."""
 
     def __init__(self, ask: Callable[[Mapping[str, int]], Awaitable[Page[T]]], page: int, limit: int) -> None:
         check_number("page", page, 1)
@@ -99,9 +99,9 @@ class Paginator(Generic[T]):
         return self.pages().__anext__().__await__()
 
     def pages(self) -> AsyncIterator[Page[T]]:
-        """Return an asynchronous iterator over the pages."""
+        """Return an asynchronous iterator over the pages; each page costs one request."""
         return _Pages(lambda number: self._ask({"page": number, "limit": self._limit}), self._page)
 
     async def to_pandas(self) -> DataFrame:
-        """Return all items as a pandas DataFrame, like `cmsapi.to_pandas`; one request per page."""
+        """Read all items, and return them as a pandas DataFrame, like `cmsapi.to_pandas`; one request per page."""
         return to_pandas([item async for item in self])
