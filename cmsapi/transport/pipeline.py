@@ -189,7 +189,6 @@ class Pipeline:
         """Wait for the limits, await ``prepare`` if given, send the request once, and return its answer, even an error.
 
         Raises:
-            RateLimitWaitError: The limits would hold it back for longer than ``max_wait``; nothing was sent.
             NotSentError: Nothing reached the service.
             OutcomeUnknownError: The request may have arrived, but no complete answer came in time.
             RateLimitWaitError: The rate limits would hold the request back for longer than the permit's ``max_wait``.
