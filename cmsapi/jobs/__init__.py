@@ -1,1 +1,1 @@
-"""Jobs, the asynchronous work at the service: launches, polls within the limits, fan-outs, batches and reviews."""
+"""Jobs, the service's asynchronous work: launches, polls within the rate limits, fan-outs, batches and reviews."""

@@ -1,4 +1,4 @@
-"""The credit balance for searches: the only evidence of whether a search was accepted after a 500 or 502 answer."""
+"""The balance of search credits: after a 500 or 502 answer, the only evidence of whether a search was accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmsapi.transport.pipeline import Pipeline
 
 
 class Balance:
-    """The expected balance of search credits: the balance last read, less the searches accepted since then."""
+    """The expected balance of search credits: the balance last recorded, less the searches accepted since then."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -21,25 +21,25 @@ class Balance:
         self._lock = asyncio.Lock()
 
     async def read(self, pipeline: Pipeline) -> User:
-        """Return the user, and set the expected balance unless a search is being launched. Costs one request."""
+        """Return the key's user, and set the expected balance unless a search is being launched. Costs one request."""
         user = await pipeline.call("get_me", User)
         if not self.in_flight:
             self._expected = self._kind.balance(user)
         return user
 
     async def prepare(self, pipeline: Pipeline) -> None:
-        """Read the balance unless it is known or a search is being launched. Costs at most one request."""
+        """Read the balance if unknown and no search is being launched; ignore errors. Costs at most one request."""
         async with self._lock:
             if self._expected is None and not self.in_flight:
                 with contextlib.suppress(CMSError):
                     await self.read(pipeline)
 
     def changed(self, *, accepted: bool) -> None:
-        """Subtract an accepted search; if acceptance is unknown, discard the balance until it is read again."""
+        """Subtract one search from the expected balance if ``accepted``; else discard it until the next `read`."""
         self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:
-        """Return True if the balance is known not to have fallen below the expected one. Costs at most one request."""
+        """Return True if the balance, read now, is known to be at least the expected one. Costs at most one request."""
         if (expected := self._expected) is None:  # taken first: a search answered meanwhile may not be in the balance
             return False
         left = self._kind.balance(await pipeline.call("get_me", User))

@@ -1,4 +1,4 @@
-"""Batches: named fan-outs that the state keeps. A later run launches only the items that have no launch yet."""
+"""Batches: named fan-outs recorded in the state, so that a later run launches only the items without a launch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 @frozen
 class BatchStatus:
-    """Number of a batch's items by status, across all its runs and processes."""
+    """Number of a batch's items in each status, across all its runs in all processes."""
 
     name: str
     running: int  # being launched, or running
@@ -37,19 +37,19 @@ class BatchStatus:
 
     @property
     def total(self) -> int:
-        """Number of items that have a launch."""
+        """Number of items that have a launch, whatever its status."""
         return self.running + self.review + self.succeeded + self.failed + self.unknown
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the `BatchStatus` for the number of items in each status."""
+    """Return the status of the batch ``name``, whose number of items in each status is ``counts``."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))
 
 
 class Batch:
-    """A named piece of work, such as ``keywords-2026-11``. The state keeps its items and their outcomes."""
+    """A named fan-out recorded in the state. ``async with`` reads its items first, and stops its run at the end."""
 
     def __init__(self, name: str, recovery: Recovery) -> None:
         self.name: str = check_text("name", name)
@@ -78,13 +78,13 @@ class Batch:
         ordered: bool = False,
         on_review: OnReview | None = None,
     ) -> FanOut[I, R]:
-        """Launch a job for each item that has no launch yet, and return the outcomes of all items.
+        """Launch a job for each item that has no launch yet, and return the outcomes of all items as they come.
 
-        Jobs that have ended usually cost no request, running jobs are waited for, and unknown launches fail with
-        `LaunchUnknownError` until `retry_unknown` is called. Failed items stay failed until `retry_failed` is called.
+        Jobs that have ended usually cost no request; running jobs are waited for. A failed item stays failed until
+        `retry_failed` is called, and an unknown launch fails with `LaunchUnknownError` until `retry_unknown` is called.
 
-        The arguments are those of `Jobs.map`, and two more: ``key`` returns the name of an item, which must be unique;
-        ``on_review`` decides on articles, including those of earlier runs; one passed to the launch takes precedence.
+        The arguments are those of `Jobs.map` and two more. ``key`` returns an item's unique name, and is needed unless
+        items are texts or integers. ``on_review`` decides on articles of all runs, unless a launch passes its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def progress(self) -> Progress:
-        """Progress of the latest run, including outcomes of earlier runs; before a run, the counts as last read."""
+        """Progress of the latest run, including earlier outcomes; before a run, the numbers of items last read."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -104,35 +104,35 @@ class Batch:
         return Progress(known.total, *counts, credits=0, requests=0, seconds_left=None)
 
     async def status(self) -> BatchStatus:
-        """Return the status of the batch across all processes. Costs no request once the state is open."""
+        """Return the number of items in each status, across all processes. Costs no request once the state is open."""
         await self._recovery.poller.open(self._recovery.pipeline)
         return status_of(self.name, (await self._recovery.poller.store.batches()).get(self.name, {}))
 
     @property
     def failed(self) -> list[str]:
-        """Names of the items whose job failed, as far as this program knows."""
+        """Names of the items whose jobs failed, as far as this program knows."""
         return self._named(JobStatus.FAILED)
 
     @property
     def unknown(self) -> list[str]:
-        """Names of the items whose launch may or may not have been accepted, as far as this program knows."""
+        """Names of the items whose launches may or may not have been accepted, as far as this program knows."""
         return self._named(JobStatus.UNKNOWN)
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the unfinished items, as far as this program knows: the next run launches or waits for them."""
+        """Names of the items that the next run would launch or wait for, as far as this program knows."""
         return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
 
     async def retry_failed(self) -> int:
-        """Have the next run launch failed items again, and return their number. That run pays for them again."""
+        """Have the next run launch the failed items again, and return their number. New launches cost credits again."""
         return await self._drop(JobStatus.FAILED)
 
     async def retry_unknown(self) -> int:
-        """Have the next run launch unknown items again, and return their number. A launch may be charged twice."""
+        """Have the next run launch the `unknown` items again, and return their number. Each may be charged twice."""
         return await self._drop(JobStatus.UNKNOWN)
 
     async def forget(self) -> int:
-        """Forget all items with their results, and return the number of items. Running jobs go on at the service."""
+        """Delete the batch's items and results, and return the number of items. Running jobs go on at the service."""
         return await self._drop(*JobStatus)
 
     async def _drop(self, *statuses: JobStatus) -> int:
@@ -155,7 +155,7 @@ class Batch:
 
 @define(eq=False)
 class _BatchRun(Run[I, R]):
-    """A fan-out whose items may already have launches."""
+    """The work of one run of a batch, some of whose items may already have launches."""
 
     recovery: Recovery = field(kw_only=True)
     statuses: dict[str, JobStatus] = field(kw_only=True)
@@ -184,7 +184,7 @@ class _BatchRun(Run[I, R]):
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
-        """Record, or wait for, the outcome of an item that already has a launch."""
+        """Record, or begin to wait for, the outcome of ``item``, whose launch ``row`` is already in the state."""
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return
@@ -202,7 +202,7 @@ class _BatchRun(Run[I, R]):
             self.follow(number, item, job)
 
     async def _settle(self, number: int, item: I, row: Row) -> None:
-        """Find out what became of a launch whose process may have died."""
+        """Wait until the launch ``row`` is settled, and take its job over; launch a new job if the row is gone."""
         try:
             tracked = await self.recovery.join(row, self.on_review)
         except CMSError as error:
@@ -217,7 +217,7 @@ class _BatchRun(Run[I, R]):
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Record an outcome and the status of its item."""
+        """Record ``outcome`` for the iteration to return, and the status of its item."""
         if outcome.ok:
             undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
             status = JobStatus.REVIEW if undecided else JobStatus.SUCCEEDED

@@ -1,7 +1,7 @@
 """Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
-A `CMSError` is the outcome of its item; an `ArgumentError`, a launch's `ClientClosedError` and all other errors are
-raised by the iteration at once. `CURRENT_ITEM` tells a launch to which item it belongs.
+A `CMSError` becomes its item's outcome, unless it is an `ArgumentError`, or a `ClientClosedError` from a launch. The
+iteration raises these two and all other errors at once. `CURRENT_ITEM` tells a launch to which item it belongs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 @define(eq=False)
 class Run(Generic[I, R]):
-    """The work of one fan-out. It runs in tasks of its own until it is done or stopped."""
+    """The work of one fan-out, done in the background until all items have outcomes or the run is stopped."""
 
     _poller: Poller
     _launch: Callable[[I], Any] | None  # None for items that are jobs
@@ -72,22 +72,22 @@ class Run(Generic[I, R]):
 
     @property
     def finished(self) -> bool:
-        """True if no further outcome will be added."""
+        """True if the run will add no further outcomes."""
         return self.failure is not None or (self._fed and not self.running)
 
     def begin(self) -> None:
-        """Begin launching."""
+        """Start the task that launches the jobs, unless it has been started before."""
         if self.loop is None:
             self.loop = asyncio.get_running_loop()
             self.start(self._feed())
 
     async def stop(self) -> None:
-        """Stop launching jobs and waiting for them; return when the tasks have ended. The state keeps sent launches."""
+        """Stop launching jobs and waiting for them; return when the tasks have ended. Launches already sent go on."""
         self.abandon()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def abandon(self) -> None:
-        """Stop launching jobs and waiting for them, without waiting for the tasks to end."""
+        """Stop launching jobs and waiting for them; return at once, possibly before the tasks have ended."""
         self._stopped = True
         self._poller.waiting.pop(self, None)
         for task in self._tasks:
@@ -100,7 +100,7 @@ class Run(Generic[I, R]):
         self._tell()
 
     def progress(self) -> Progress:
-        """Return the progress of the run."""
+        """Return the progress of the run so far."""
         left = self._poller.seconds_left(self._kind, self._held(), self._in_flight) if self._kind else None
         return Progress(
             total=self.total,
@@ -135,14 +135,14 @@ class Run(Generic[I, R]):
             self._tell()
 
     async def _to_launch(self) -> AsyncIterator[tuple[int, I]]:
-        """Yield the items to launch (or to wait for, if they are jobs), with their numbers."""
+        """Yield ``(number, item)`` for each item that is to be launched or, if it is a job, waited for."""
         number = 0
         async for item in each(self._items):
             yield number, item
             number += 1
 
     def start(self, work: Coroutine[Any, Any, None], reserved: float = 0.0) -> None:
-        """Run ``work`` in a task that is stopped with the run, and release ``reserved`` requests when the task ends."""
+        """Run ``work`` in a task that `abandon` cancels, and release ``reserved`` requests when the task ends."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(partial(self._worked, reserved))
@@ -155,7 +155,7 @@ class Run(Generic[I, R]):
             self._fail(error)
 
     async def _admit(self) -> float:
-        """Wait until another job may be launched, and return the number of requests that are reserved for it."""
+        """Wait until another job may be launched, reserve requests for it, and return their number."""
         await self.asked.wait()
         while self._in_flight is not None and self.running >= self._in_flight:
             self._slot.clear()
@@ -164,7 +164,7 @@ class Run(Generic[I, R]):
         return await self._poller.room(self._kind)
 
     async def one(self, number: int, item: I) -> None:
-        """Launch the job of an item, and follow the job."""
+        """Launch a job for ``item`` and follow it; if the launch fails, record the outcome or end the run."""
         assert self._launch is not None  # noqa: S101  the items are not jobs
         try:
             key = self._key(item) if self._batch else ""
@@ -188,7 +188,7 @@ class Run(Generic[I, R]):
         self.follow(number, item, job)
 
     def follow(self, number: int, item: I, job: Job[R]) -> None:
-        """Begin to wait for a job, and record its outcome when the wait ends."""
+        """Begin to wait for ``job``; when the wait ends, record the outcome, or end the run on unexpected errors."""
         wait = self.waits[number] = job.begin_wait(self._timeout)
         wait.ended.add_done_callback(partial(self._ended, number, item, job), context=self._context)
 
@@ -206,7 +206,7 @@ class Run(Generic[I, R]):
             self._fail(error)
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Record an outcome, for the iteration to return."""
+        """Count ``outcome``, and record it for the iteration to return."""
         self.running -= 1
         unknown = isinstance(outcome.error, LaunchUnknownError)
         self.counts["succeeded" if outcome.ok else "unknown" if unknown else "failed"] += 1
@@ -224,10 +224,10 @@ class Run(Generic[I, R]):
 
 
 class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
-    """Outcomes of many jobs: iterate over them with ``async for`` as they come, or ``await`` the list of all.
+    """Outcomes of many jobs: use ``async for`` to get them as they come, or ``await`` to get them all in a list.
 
-    Launching begins with the iteration. If the iteration is cancelled, launching pauses until it is resumed. If the
-    fan-out is used as a context manager, launching stops at the end of the block. Running jobs go on at the service.
+    Launching begins with the iteration. If the iteration is cancelled, launching pauses until the iteration is resumed.
+    At the end of an ``async with`` block, launching and waiting stop, but running jobs go on at the service.
     """
 
     def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
@@ -245,16 +245,16 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
 
     @property
     def progress(self) -> Progress:
-        """Progress of the fan-out. Costs nothing."""
+        """Current progress of the fan-out. Reading it costs no request."""
         return self._run.progress()
 
     @property
     def launched(self) -> list[Job[R]]:
-        """Jobs that were launched or joined, earliest first."""
+        """Jobs that this fan-out has launched or joined so far, earliest first."""
         return list(self._run.launched)
 
     def follow(self) -> Follow:
-        """Return a stream of the progress after each change, for use while another task iterates."""
+        """Return a stream of the progress after each change, for use while another task iterates over the outcomes."""
         return Follow(self._run.progress, self._run.changed, lambda: self._run.finished)
 
     async def __anext__(self) -> Outcome[I, R]:
@@ -287,7 +287,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         return self._all().__await__()
 
     async def to_pandas(self) -> DataFrame:
-        """Return the outcomes as a pandas DataFrame, like `cmsapi.to_pandas`, except those already iterated over."""
+        """Await all outcomes not yet iterated over, and return them as a pandas DataFrame (see `cmsapi.to_pandas`)."""
         to_pandas(())  # raises before anything is launched if pandas is not installed
         return to_pandas(await self)
 
@@ -303,7 +303,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop launching, and stop waiting for jobs. Running jobs go on at the service."""
+        """Stop launching jobs and waiting for them. Running jobs go on at the service."""
         await self._run.stop()
 
 
@@ -314,7 +314,7 @@ def check_options(
     max_credits: int | None,
     timeout: float | timedelta | None,
 ) -> tuple[Any, int | None, Budget, float]:
-    """Return the arguments of ``map`` in the form that `Run` takes; refuse invalid ones."""
+    """Return the arguments of ``map`` in the form that `Run` takes; raise `ArgumentError` if one is invalid."""
     if isinstance(items, str | bytes):
         raise ArgumentError("items", "must be an iterable of items, not one text")
     check_word("errors", errors, ("collect", "raise"))
@@ -326,7 +326,7 @@ def check_options(
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
-    """Yield the items of a synchronous or asynchronous iterable."""
+    """Yield each of ``items``, which may be a synchronous or an asynchronous iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

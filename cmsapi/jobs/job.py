@@ -1,4 +1,4 @@
-"""A job to await. Cancelling one wait affects neither the other waits nor the job at the service."""
+"""Jobs to await. Cancelling one wait for a job affects neither its other waits nor the job at the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Job(Generic[T]):
-    """Asynchronous work at the service. ``await job`` returns its result."""
+    """A job: asynchronous work at the service. ``await job`` waits for its end and returns its result, like `wait`."""
 
     __slots__ = ("__weakref__", "_poller", "_tracked")
 
@@ -38,22 +38,22 @@ class Job(Generic[T]):
 
     @property
     def kind(self) -> JobKind:
-        """Kind of the job."""
+        """Kind of the job, such as ``analysis`` or ``search``."""
         return self._tracked.kind.name
 
     @property
     def id(self) -> str:
-        """Identifier that the service gave the job; `target` if there is none (an analysis) or it is unknown."""
+        """Identifier that the service gave the job; `target` if it gave none (as for an analysis) or none is known."""
         return self._tracked.token.own or self._tracked.token.id
 
     @property
     def target(self) -> str:
-        """Identifier of the keyword, prompt or content that the job works on; for a search or document, its `id`."""
+        """Identifier of the keyword, prompt or content that the job works on; for other jobs, the same as `id`."""
         return self._tracked.token.id
 
     @property
     def name(self) -> str:
-        """Readable name of the job: the keyword of a search, the name of a document, else the target."""
+        """Readable name of the job: the keyword of a search or the name of a document, if known; otherwise `target`."""
         return self._tracked.token.name
 
     @property
@@ -65,7 +65,7 @@ class Job(Generic[T]):
 
     @property
     def token(self) -> str:
-        """Short text with which `jobs.attach` can wait for the job in another process. It contains no secret."""
+        """Short text with which any process can wait for the job, by `jobs.attach`. It contains no secret."""
         return str(self._tracked.token)
 
     def done(self) -> bool:
@@ -73,11 +73,11 @@ class Job(Generic[T]):
         return self._tracked.done
 
     def exception(self) -> Exception | None:
-        """Return the error of a job that failed; None if it succeeded or is still running."""
+        """Return the error of a job that failed; None if the job has succeeded, is in review or is still running."""
         return self._tracked.error
 
     def result(self) -> T:
-        """Return the result; raise `JobFailedError` if the job failed, `asyncio.InvalidStateError` if it is running."""
+        """Return the result; raise `JobFailedError` if the job failed, or `asyncio.InvalidStateError` while it runs."""
         if not self.done():
             raise asyncio.InvalidStateError(f"{self._tracked} still runs: await the job")
         if self._tracked.error is not None:
@@ -88,19 +88,19 @@ class Job(Generic[T]):
         return self.wait().__await__()
 
     async def wait(self, timeout: float | timedelta | None = None) -> T:  # noqa: ASYNC109  raises an error of its own
-        """Wait for the end of the job and return its result.
+        """Wait until the job has ended or its article awaits a decision, and return the result.
 
-        Costs polls, which all waits for the job share, and no credit.
+        Costs polls, which all waits for the job share, but no credit. Errors that ``on_review`` raises are passed on.
 
         Args:
-            timeout: Seconds to wait, or a timedelta; None for `PollPolicy.job_timeout`, which is also the maximum.
+            timeout: Seconds to wait, or a timedelta. `PollPolicy.job_timeout` is the default and the maximum.
 
         Raises:
             JobFailedError: The service reports a failure.
             JobWaitTimeoutError: The timeout has passed. The job goes on, and can be waited for again.
             UnclearJobError: The service's answers could not be understood for `PollPolicy.unclear_timeout`.
-            JobDetachedError: The job was detached.
-            CMSError: Polls failed for `PollPolicy.outage_timeout`, the key was refused, or the client was closed.
+            JobDetachedError: `detach` was called.
+            CMSError: Polls failed for `PollPolicy.outage_timeout`, the API key was refused, or the client was closed.
         """
         wait = self.begin_wait(check_seconds("timeout", timeout))
         try:
@@ -110,13 +110,13 @@ class Job(Generic[T]):
         return self.result()
 
     def begin_wait(self, seconds: float) -> Wait:
-        """Return a wait for the end of the job, for waiting for many jobs at once. The caller must close the wait."""
+        """Begin and return a wait for the job's end, of at most ``seconds`` seconds. The caller must close the wait."""
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
-        """Poll the job unless it has ended, and return its status. Costs one request, plus those for a search's ideas.
+        """Poll the job unless it has ended, and return its status; raise the error of a failed poll. Costs one request.
 
-        A job in review, or a search with an incomplete list of ideas, is polled again. A failed poll raises its error.
+        A job in review is polled too, as is a search whose list of ideas is incomplete. Ideas cost further requests.
         """
         value = self._tracked.value
         incomplete = isinstance(value, ContentIdeas) and not value.complete
@@ -125,31 +125,31 @@ class Job(Generic[T]):
         return self.status
 
     async def review(self) -> GenerationReview:
-        """Wait until a generation is in review or has succeeded, and return its review, like ``await job``."""
+        """Wait like ``await job``, and return the review of a generation; raise `ArgumentError` for other kinds."""
         if self.kind is not JobKind.GENERATION:
             raise ArgumentError("job", f"must be a generation to be reviewed, got {self._tracked}")
         return await self.wait()  # type: ignore[return-value]  # the result of this kind
 
     def on(self, phase: Phase | str, listener: Callable[[JobObserved], object]) -> None:
-        """Call ``listener`` whenever a poll shows ``phase``, such as ``running``, ``succeeded`` or ``unclear``.
+        """Call ``listener`` with the event of each poll that shows ``phase``, such as ``running`` or ``unclear``.
 
-        A listener causes no polls. An exception that it raises is logged.
+        A listener by itself causes no polls. Exceptions that it raises are only logged.
         """
         check_word("phase", phase, Phase)
         self._tracked.listeners += ((phase, listener),)
 
     def events(self) -> JobEvents:
-        """Return a stream of poll events from now until the job ends. The job is polled while the stream is awaited."""
+        """Return a stream of the job's poll events until it ends. The job is polled while an event is awaited."""
         return JobEvents(self._tracked, self._poller)
 
     def detach(self) -> None:
-        """End all waits for the job in this program with `JobDetachedError`. The job goes on at the service."""
+        """End the job's waits and event streams in this program with `JobDetachedError`. The job itself goes on."""
         problem = f"{self._tracked} was detached; it goes on at the service"
         self._tracked.interrupt(JobDetachedError(problem, token=self.token))
 
 
 class Wait:
-    """One wait for the end of a job, or for an error that ends the wait. While the wait is open, the job is polled."""
+    """One wait for the end of a job; an error or timeout cuts it short. The job is polled until the wait is closed."""
 
     __slots__ = ("_poller", "_seconds", "_timer", "_tracked", "ended")
 
@@ -171,7 +171,7 @@ class Wait:
             self.ended.set_exception(JobWaitTimeoutError(problem, token=str(self._tracked.token)))
 
     def close(self) -> None:
-        """End the wait."""
+        """Close the wait, so that the job is no longer polled for it. Call once."""
         self._timer.cancel()
         if self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # marks the exception as retrieved
@@ -180,7 +180,7 @@ class Wait:
 
 
 class JobEvents(AsyncIterator[JobObserved]):
-    """Stream of the events of a job's polls. A cancelled ``anext`` loses nothing."""
+    """Stream of the events from a job's polls. No event is lost if ``anext`` is cancelled."""
 
     def __init__(self, tracked: Tracked, poller: Poller) -> None:
         self._tracked = tracked
@@ -191,7 +191,7 @@ class JobEvents(AsyncIterator[JobObserved]):
         tracked.streams.add(self)
 
     def put(self, shown: JobObserved | BaseException | None) -> None:
-        """Add the event of a poll; None ends the stream, and an exception is raised from it."""
+        """Add the event of a poll, None to end the stream, or an exception for the stream to raise."""
         self._shown.append(shown)
         self._arrived.set()
 

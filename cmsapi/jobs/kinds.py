@@ -1,10 +1,10 @@
 """The kinds of jobs: how each is launched and polled, and how the polled document is read.
 
-Most jobs have no document of their own: a keyword shows only its newest analysis, a content only its newest generation.
-So a terminal status may be from before the launch. An analysis has ended if its status is terminal and either a poll
-since the launch has shown it running, or ``lastAnalyzedAt`` is not before the launch by the service's clock. Any other
-terminal status counts as running, or as unclear if it is a success without times to compare. After `_BELIEVED`
-seconds, such a success, or any failure, is believed. An unlisted status is `Phase.UNCLEAR`, with the reason.
+Most kinds have no document for each job: a keyword shows only its newest analysis, a content only its newest
+generation. So a terminal status may date from before the launch. The terminal status of an analysis is believed if a
+poll since the launch has shown the analysis running, or if ``lastAnalyzedAt`` is not before the launch by the service's
+clock. Otherwise the job counts as running, or as unclear if it is a success without times to compare. From `_BELIEVED`
+seconds on, such a success is believed, as is any failure. An unlisted status is `Phase.UNCLEAR`, with the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BELIEVED = 60.0  # seconds after which a failure or an undated success is belie
 
 
 class JobKind(StrEnum):
-    """Kinds of jobs."""
+    """Kind of a job, which determines how the job is launched and polled."""
 
     ANALYSIS = "analysis"
     PROMPT = "prompt"
@@ -50,7 +50,7 @@ class JobKind(StrEnum):
 
 @frozen
 class LaunchContext:
-    """What is known about a launch when a document is read."""
+    """What is known about a launch when a polled document is interpreted."""
 
     at: datetime | None  # time by the service's clock; None if no answer has shown it
     age: float  # seconds since the launch
@@ -60,7 +60,7 @@ class LaunchContext:
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Convert a loop time to the service's clock, by the ``Date`` of a new answer; None without a valid ``Date``."""
+    """Return the loop time ``then`` on the service's clock, by a new answer's ``Date``; None if it has no valid one."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -71,7 +71,7 @@ def service_time(response: Response, then: float) -> datetime | None:
 
 @frozen
 class Kind:
-    """A kind of job; this base class is for jobs with a document of their own (searches, knowledge documents)."""
+    """A kind of job. This base class is for jobs that have their own documents: searches and knowledge documents."""
 
     name: JobKind
     launch: str  # operation that launches it
@@ -86,7 +86,7 @@ class Kind:
     exclusive: ClassVar[bool] = False
 
     def balance(self, user: User) -> int | None:
-        """Return the credits left for launches of this kind; None if these cost no credit or the balance is unknown."""
+        """Return how many credits ``user`` has left for this kind; None if it costs none or the number is unknown."""
         if user.organization is None or user.organization.credits is None or self.credit is None:
             return None
         name = "content_ideas_searches" if self.credit is CreditType.CONTENT_IDEA_SEARCH else self.credit.value
@@ -94,30 +94,30 @@ class Kind:
         return left
 
     def read(self, document: Any, launch: LaunchContext) -> Observation:
-        """Return what a document shows about a launch."""
+        """Return what ``document`` shows about the job of ``launch``."""
         word = getattr(document, self.status_field)
         return observe(word and str(word), self.words, reviewed=self.name is JobKind.GENERATION)
 
     def shows(self, document: Any, launch: LaunchContext) -> bool:
-        """Return True if a document shows that a launch whose answer was lost has been accepted."""
+        """Return True if ``document`` shows that the unconfirmed ``launch`` was accepted; always False in `Kind`."""
         return False
 
     def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return, from the answer to a launch, the identifier to poll and the job's own identifier, if it has one."""
+        """Return the identifier to poll, and the job's own identifier or None, from the ``answer`` to its launch."""
         return answer.id, answer.id
 
     def pack(self, value: Any) -> Any:
-        """Return a result as JSON that `unpack` reads."""
+        """Return the result ``value`` as JSON-compatible data that `unpack` reads."""
         return to_dict(value)
 
     def unpack(self, data: Any) -> Any:
-        """Return the result that `pack` was given."""
+        """Return the result from which `pack` made ``data``."""
         return structure(data, self.shape)
 
 
 @frozen
 class SearchKind(Kind):
-    """Searches for ideas, whose result is the search with a list of its ideas."""
+    """Searches for content ideas. The result is a `ContentIdeas`: the search with the list of its ideas."""
 
     def pack(self, value: Any) -> Any:
         ideas = [to_dict(idea) for idea in value.ideas]
@@ -130,7 +130,7 @@ class SearchKind(Kind):
 
 @frozen
 class AnalysisKind(Kind):
-    """Analyses of keywords and prompts; an analysis has no identifier of its own."""
+    """Analyses of keywords and prompts. An analysis has no identifier of its own."""
 
     status_field: ClassVar[str] = "analysis_status"
     time_field: ClassVar[str] = "last_analyzed_at"
@@ -162,7 +162,7 @@ class AnalysisKind(Kind):
 
 @frozen
 class GenerationKind(Kind):
-    """Generations of articles; a content shows only the newest one, which may be from another launch."""
+    """Generations of articles. A content shows only its newest generation, which may be from another launch."""
 
     exclusive: ClassVar[bool] = True
 
@@ -181,7 +181,7 @@ class GenerationKind(Kind):
 
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:
-    """Return the kinds by name; ``words`` are additional status words."""
+    """Return all kinds of jobs by name; ``words`` maps additional status words to their meanings."""
     paid, writing, idea = CreditType.ANALYSIS, CreditType.AI_WRITING, CreditType.CONTENT_IDEA_SEARCH
     search, document, anything = ContentIdeaSearch, KnowledgeDocument, Model | None
     kinds = (

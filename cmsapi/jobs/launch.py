@@ -1,10 +1,10 @@
-"""Launches: each is recorded in the state before it is sent, so that a crash loses none.
+"""Launches, each of which is recorded in the state before it is sent, so that no launch is lost in a crash.
 
-Most launches cost a credit, and the service does not recognize a launch that it receives twice. So a row is inserted
+Most launches cost a credit, and the service does not notice if it receives the same launch twice. So a row is inserted
 into the state before a launch is sent, and `cmsapi.jobs.launch_failures` decides what follows from a failure.
 
-A launch runs in a task of its own. When its last caller is cancelled, a launch that was not sent is cancelled too; one
-that was sent goes on, and its row records the job.
+A launch runs in a task of its own. If its last caller is cancelled before the launch is sent, the launch is cancelled
+too. A launch that was sent goes on, and its row records the job.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from cmsapi.wire.converter import dump
 
 @define(eq=False)
 class Budget:
-    """Credits that launches may cost (None for no limit), and that they have cost."""
+    """Limit on the credits that launches may cost (None for no limit), and the credits spent or reserved so far."""
 
     limit: int | None
     spent: int = 0
@@ -62,7 +62,7 @@ class Budget:
 
 @define(eq=False)
 class Item:
-    """An item of a fan-out, while its launching function is running."""
+    """What a launch has to know about the fan-out and the item that it belongs to."""
 
     budget: Budget
     asked: asyncio.Event  # cleared while the iteration is cancelled; nothing is launched then
@@ -73,20 +73,20 @@ class Item:
 
 
 CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
-"""The item whose launching function is running, so that the function need not pass it on."""
+"""The fan-out item whose launching function is running; a context variable, so the function need not pass it on."""
 
 
 class _InTheWayError(Exception):
-    """Raised with the row in the way: the target or item has another launch, or another process took over this one."""
+    """Raised with the row found: another launch of the target or item, or this one, taken over by another process."""
 
 
 class _SuspendedError(Exception):
-    """Raised when a launch must start over: the process stalled before sending, or the iteration was cancelled."""
+    """Raised when an unsent attempt must start over: the process stalled, or the fan-out's iteration was cancelled."""
 
 
 @frozen
 class Launcher:
-    """Launch jobs for one client."""
+    """Launcher of jobs for one client, within its policy and its budget of credits."""
 
     pipeline: Pipeline
     recovery: Recovery
@@ -102,7 +102,7 @@ class Launcher:
         body: Any = None,
         on_review: OnReview | None = None,
     ) -> Job[Any]:
-        """Launch a job, or join the running job of the target; ``target`` is the identifier in the operation's path."""
+        """Launch a job or join the running one, and return it; ``target`` is the identifier in the operation's path."""
         item, known = CURRENT_ITEM.get(), self.recovery.kinds[kind]
         if item is not None:
             if item.used:
@@ -144,7 +144,7 @@ class Launcher:
                 launch.task.cancel()
 
     async def aclose(self) -> None:
-        """Wait for the launches that were sent, and end the others with `ClientClosedError`."""
+        """End the unsent launches with `ClientClosedError`, and wait for the launches that were sent."""
         poller = self.pipeline.account().poller
         mine = [each for key, each in (poller.pending.items() if poller else ()) if key[0] == self.pipeline.account]
         for launch in mine:
@@ -155,7 +155,7 @@ class Launcher:
 
 
 class Launch:
-    """One launch and all callers that wait for it, from the call until the job is known."""
+    """One launch, shared by all callers that wait for it, from the first call until its job or its error is known."""
 
     task: asyncio.Task[Tracked]
 
@@ -193,11 +193,11 @@ class Launch:
         return f"{self._kind.name} of {self._token.name}"
 
     def other_settings(self, token: str | None) -> JobError:
-        """Return the error for a launch whose settings differ from those of the running one."""
+        """Return the error for a call with other settings than the launch under way; ``token`` is that of its job."""
         return JobError(f"{self}: a launch with other settings is under way; nothing was sent", token=token)
 
     async def run(self) -> Tracked:
-        """Join the running job of the target, or launch a new job."""
+        """Join the target's running job or launch a new one; raise `JobError` if the running one has other settings."""
         try:
             await self._poller.open(self._pipeline)
             store, place = self._poller.store, (self._kind.name, self.target)
@@ -271,7 +271,7 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """For a search, read the balance; for a generation, read the newest one. Both are compared after a failure."""
+        """Read the balance before a search, or the newest generation before another one, to compare after a failure."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
@@ -302,7 +302,7 @@ class Launch:
         return job
 
     async def _write_down(self) -> None:
-        """Insert or update the row right before the request is sent; raise if it must not be sent now."""
+        """Insert or update the row right before the request is sent; raise if the request must not be sent now."""
         loop, store = asyncio.get_running_loop(), self._poller.store
         if not self.callers and not self._doubtful:
             raise asyncio.CancelledError  # the last caller has gone while nothing was under way
@@ -328,7 +328,7 @@ class Launch:
 
     @property
     def _withheld(self) -> bool:
-        """True while only a fan-out with a cancelled iteration waits for the launch, and no attempt is in doubt."""
+        """True while only a fan-out whose iteration is cancelled waits for this, and no attempt may have succeeded."""
         return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property
@@ -337,7 +337,7 @@ class Launch:
         return self.row
 
     async def _pause(self, failure: CMSError) -> bool:
-        """Wait before the next attempt; return False if there is none."""
+        """Extend the row's deadline, wait before the next attempt, and return True; False if no attempt is left."""
         delay = next_delay(self._pipeline.retry, self._number, failure)
         if delay is None:
             return False
@@ -348,7 +348,7 @@ class Launch:
         return True
 
     async def _may_repeat(self) -> bool:
-        """Return True if a check finds no sign that the service accepted the launch; False also if the check fails."""
+        """Return True if a check finds no sign that the launch was accepted; False if it finds one or fails."""
         with contextlib.suppress(CMSError):
             if self._kind.name is JobKind.SEARCH:
                 return await self._poller.balance.stands(self._pipeline)
@@ -377,7 +377,7 @@ class Launch:
             await self._poller.store.delete(row.id)
 
     async def _reason(self, refusal: CMSError) -> CMSError:
-        """Return the error to raise for a refusal: `OutOfCreditsError` if no credit is left, else the refusal."""
+        """Return `OutOfCreditsError` if ``refusal`` is a 409 and no credit is left to launch with, else ``refusal``."""
         if isinstance(refusal, ConflictError) and self._kind.credit is not None:
             with contextlib.suppress(CMSError):
                 left = self._kind.balance(await self._poller.balance.read(self._pipeline))

@@ -1,4 +1,4 @@
-"""What follows from each outcome of an attempt to launch; `RetryPolicy` limits the number of attempts.
+"""What follows when an attempt to launch fails; `RetryPolicy` limits the number of attempts.
 
 =====================================================  ================================================================
 Outcome                                                What follows
@@ -12,8 +12,8 @@ anything else, and 4xx to a later attempt              once no request can be un
                                                        adopt the job if it shows the launch, else unknown
 =====================================================  ================================================================
 
-Attempts that were not sent or got a 429 do not count as the first. A document that does not show a launch proves
-nothing, so the caller has to decide about an unknown launch.
+Attempts that were not sent or got a 429 do not count as the first. A `ConfigError` is treated like a first 4xx. A
+document that does not show a launch proves nothing; `LaunchPolicy.on_unknown` or the caller decides what follows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cmsapi.errors import APIError, CMSError, ConfigError, NotSentError
 
 
 class Verdict(Enum):
-    """Meaning of a failed attempt."""
+    """What the failure of an attempt to launch means."""
 
     REPEAT = "nothing was carried out"
     FAILED = "the service failed, and may have carried it out"
@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 def verdict_of(failure: CMSError, *, first: bool) -> Verdict:
-    """Return what a failure means. A refusal is final only if ``first``: it says nothing about earlier attempts."""
+    """Return what ``failure`` means. A 4xx is final only if ``first``: it says nothing about earlier attempts."""
     if isinstance(failure, NotSentError):
         return Verdict.REPEAT
     if isinstance(failure, ConfigError):  # unusable settings stay unusable
