@@ -1,4 +1,4 @@
-"""An admitted and checked request, as the handlers see it."""
+"""A request as handlers receive it: admitted by the rate limits, and checked against the schemas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES: Mapping[str, str] = {
 
 @frozen
 class Call:
-    """A checked request."""
+    """A request that the rate limits have admitted and the checks have passed."""
 
     store: Store
     jobs: Jobs
@@ -42,10 +42,10 @@ class Call:
 
     @property
     def record(self) -> Record:
-        """The record that the path names.
+        """The record whose identifier is in the path.
 
         Raises:
-            Refusal: 404 if it does not exist or the user may not see it (specification 5.7).
+            Refusal: 404 if there is no such record, or the user may not see it (specification 5.7).
         """
         [(parameter, identifier)] = self.path.items()
         record = self.store.tables[TABLES[parameter]].get(identifier)
@@ -54,15 +54,15 @@ class Call:
         return record
 
     def children(self, table: str) -> Iterator[Record]:
-        """Return the records that belong to the record that the path names, newest first."""
+        """Return an iterator over the records of ``table`` that belong to `record`, newest first."""
         [parameter] = self.path
         return self.store.find(table, **{parameter: self.record["id"]})
 
     def referenced(self, name: str) -> str | None:
-        """Return an identifier in the body; None if it is missing or null.
+        """Return the identifier in the body's field ``name``; None if the field is missing or null.
 
         Raises:
-            Refusal: 422, with the name of the field, if the workspace of the request has no such record.
+            Refusal: 404 as for `record`; 422, naming the field, if the workspace has no record with that identifier.
         """
         identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:
@@ -73,7 +73,7 @@ class Call:
         return str(identifier)
 
     def page(self, records: Iterable[Record], show: Show) -> Document:
-        """Return one page of records in the envelope of specification 1, rule 3."""
+        """Return the requested page of ``records``, converted by ``show``, in an envelope (specification 1, rule 3)."""
         number, limit, found = self.query["page"], self.query["limit"], list(records)
         first = (number - 1) * limit
         data = [show(self.store, record) for record in found[first : first + limit]]

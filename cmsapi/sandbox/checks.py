@@ -1,4 +1,4 @@
-"""Checks of queries and bodies against an operation's schemas (specification 7: 400 malformed, 422 invalid)."""
+"""Checks of queries and bodies against an operation's schemas (specification 7: 400 if malformed, 422 if invalid)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
-    """Return the query parameters of an operation, with defaults for missing ones; unknown ones are ignored.
+    """Parse the query string ``text`` into the operation's parameters, with defaults for missing ones; ignore others.
 
     Raises:
-        Refusal: 400 if a required parameter is missing, the status ``malformed`` if a value is invalid.
+        Refusal: 400 if a required parameter is missing; with the status ``malformed`` if a value is invalid.
     """
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}
@@ -43,10 +43,10 @@ def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any
 
 
 def read_body(operation: Operation, media_type: str, body: bytes) -> Any:
-    """Return the parsed body of a request; an empty dictionary if there is no body or the operation ignores it.
+    """Return the parsed ``body``; an empty dictionary if it is empty or the operation ignores it.
 
     Raises:
-        Refusal: 415 if its type is not JSON, 400 if it is malformed or missing, 422 if it does not match the schema.
+        Refusal: 415 if it is not declared as JSON; 400 if malformed, or required but empty; 422 if it is invalid.
     """
     if not operation.reads_body:
         return {}
@@ -87,7 +87,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _field(error: ValidationError) -> str:
-    """Return the path of the invalid field, such as ``settings.brandVoiceId``."""
+    """Return the dotted path of the invalid field, such as ``settings.brandVoiceId``; ``body`` for the body itself."""
     names = [str(part) for part in error.absolute_path]
     found: Any = error.instance
     schema: Any = error.schema

@@ -1,6 +1,6 @@
 """The service's clock: the event loop's time for intervals, and a calendar for dates.
 
-Durations, limits and faults use ``loop.time()``, so that they follow virtual time. The calendar (`Date` header,
+Durations, limits and faults use ``loop.time()``, and so follow virtual time. The calendar (``Date`` header and
 timestamps) is set once, when the sandbox is created, and then advances with the loop, even if ``time.time()`` is
 frozen.
 """
@@ -28,7 +28,7 @@ class Clock:
         self._last = 0.0
 
     def now(self) -> float:
-        """Return the time in seconds, which advances with the loop; outside a loop, that of the last call in one."""
+        """Return the time in seconds, which advances with the event loop; outside a loop, the last time is repeated."""
         try:
             now = asyncio.get_running_loop().time() + self._shift
         except RuntimeError:
@@ -42,18 +42,18 @@ class Clock:
         return now
 
     def elapsed(self, at: float) -> float:
-        """Return the seconds from the start of the clock to ``at``, a time that `now` returned."""
+        """Return the seconds from the clock's start to ``at``, a time that `now` returned; 0 if it has not started."""
         return 0.0 if self._zero is None else at - self._zero
 
     def stamp(self, at: float | None = None) -> str:
-        """Return the timestamp of ``at``, or of now, such as ``2026-11-28T01:16:00.123Z`` (specification 1, rule 6)."""
+        """Return ``at``, by default now, as a timestamp like ``2026-11-28T01:16:00.123Z`` (specification 1, rule 6)."""
         return iso(self.start + self.elapsed(self.now() if at is None else at))
 
     def date(self) -> str:
-        """Return the value of the ``Date`` header."""
+        """Return the value of the ``Date`` header for the time that `now` last returned."""
         return formatdate(int(self.start + self.elapsed(self._last)), usegmt=True)
 
 
 def iso(seconds: float) -> str:
-    """Return seconds since 1970 as a timestamp in UTC that ends in ``Z``."""
+    """Return ``seconds`` since 1970 as a UTC timestamp with milliseconds, ending in ``Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -1,7 +1,7 @@
 """How the sandbox charges credits: three balances, and a usage entry for each change (specification 1, 2.7, 3, 4.7).
 
-A launch for which no credit is left gets a 409. `Choices.charged` decides when a job is charged, and whether a failed
-job is refunded.
+A launch is refused with a 409 if its balance has no credit left. `Choices.charged` decides when a job is charged, and
+whether a failed job is refunded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAID_FROM: Mapping[str, str] = {
 
 
 class Credits:
-    """The credits of the organization. Balances that are not given start at their defaults."""
+    """The organization's credits. Missing ``balances`` start at their defaults; unknown ones raise ValueError."""
 
     def __init__(self, store: Store, balances: Mapping[str, int] | None) -> None:
         unknown = set(balances or ()) - set(DEFAULT_BALANCES)
@@ -40,22 +40,22 @@ class Credits:
         self._charged = store.choices.charged
 
     def check(self, kind: str) -> None:
-        """Check that a launch can be paid for.
+        """Check that a credit is left for a job of ``kind``; a knowledge document needs none.
 
         Raises:
-            Refusal: 409 if no credit is left.
+            Refusal: 409 if a credit is needed and none is left.
         """
         balance = PAID_FROM.get(kind)
         if balance is not None and self.balances[balance] < 1:
             raise Refusal(409, f"No {balance} credit is left.")
 
     def launched(self, launch: AcceptedLaunch, usage: Record, at: float) -> None:
-        """Charge a launch, unless jobs are charged at completion; `usage` names its workspace, user and keyword."""
+        """Charge ``launch``, unless jobs are charged at completion; ``usage`` names its workspace, user and keyword."""
         if self._charged != "completion":
             self._charge(launch, 1, usage, at)
 
     def ended(self, launch: AcceptedLaunch, usage: Record, at: float, word: str | None) -> None:
-        """Charge or refund a job that has ended with the status ``word``."""
+        """Charge or refund a job that has ended with the status ``word``, if `Choices.charged` requires it."""
         if self._charged == "completion" and word == "success":
             self._charge(launch, 1, usage, at)
         elif self._charged == "refunded" and word == "failed":

@@ -1,4 +1,4 @@
-"""The JSON documents that clients see, with a function for each kind of record (specification 2)."""
+"""Functions that turn records into the JSON documents that clients see, one for each kind (specification 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _fields(*names: str) -> Show:
 
 
 def _related(store: Store, table: str, identifier: str | None, *names: str) -> Document | None:
-    """Return some fields of a related record, or None if there is no identifier."""
+    """Return the fields ``names`` of the record ``identifier`` in ``table``; None if there is no identifier."""
     return None if identifier is None else _pick(store.tables[table][identifier], *names)
 
 
@@ -44,7 +44,7 @@ member: Show = _fields(*MEMBER, "role")
 
 
 def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
-    """Return a key's user, with the organization and its credits (specification 2.1)."""
+    """Return the document of a user, with the organization and its credit ``balances`` (specification 2.1)."""
     organization = store.tables["organizations"][record["organizationId"]]
     return {
         **_pick(record, *MEMBER, "languageCode"),
@@ -58,12 +58,12 @@ def user(store: Store, record: Record, balances: Mapping[str, int]) -> Document:
 
 
 def workspace_member(store: Store, record: Record) -> Document:
-    """Return a user with the role in the workspace, which may differ from the role in the organization."""
+    """Return the document of a workspace member; ``role`` is the role in the workspace, not in the organization."""
     return {**member(store, record), "role": record["workspaceRole"]}
 
 
 def workspace(store: Store, record: Record) -> Document:
-    """Return a workspace (specification 2.2)."""
+    """Return the document of a workspace (specification 2.2)."""
     return {
         **_pick(record, "id", "name", "websiteUrl", "countryName", *PLACE, "createdAt"),
         "organization": _related(store, "organizations", record["organizationId"], "id", "name"),
@@ -71,7 +71,7 @@ def workspace(store: Store, record: Record) -> Document:
 
 
 def folder(store: Store, record: Record) -> Document:
-    """Return a folder; its depth is the number of folders above it (specification 2.3)."""
+    """Return the document of a folder; ``depth`` is the number of folders above it (specification 2.3)."""
     depth, parent = 0, record["parentFolderId"]
     while parent is not None:
         depth, parent = depth + 1, store.tables["folders"][parent]["parentFolderId"]
@@ -80,7 +80,7 @@ def folder(store: Store, record: Record) -> Document:
 
 
 def content_summary(store: Store, record: Record) -> Document:
-    """Return a content as lists show it."""
+    """Return the document of a content as it appears in lists."""
     return {
         **_pick(record, "id", "title", "type", "contentScore", "wordsCount", *DATES),
         "assignedTo": _related(store, "users", record["assignedToId"], *PERSON, "email", "profileImageUrl"),
@@ -91,7 +91,7 @@ def content_summary(store: Store, record: Record) -> Document:
 
 
 def content(store: Store, record: Record) -> Document:
-    """Return a content (specification 2.4)."""
+    """Return the full document of a content (specification 2.4)."""
     return {
         **content_summary(store, record),
         **_pick(record, "html", "htmlSanitized", "metaDescription", "version"),
@@ -103,14 +103,14 @@ def content(store: Store, record: Record) -> Document:
 
 
 def listed_keyword(store: Store, record: Record) -> Document:
-    """Return a keyword as lists show it."""
+    """Return the document of a keyword as it appears in lists, with the fields that `Choices.keyword_items` allows."""
     hidden = {"full": (), "status": ("lastAnalyzedAt",), "neither": ("lastAnalyzedAt", "analysisStatus")}
     names = hidden[store.choices.keyword_items]
     return {name: value for name, value in keyword(store, record).items() if name not in names}
 
 
 def knowledge_document(store: Store, record: Record) -> Document:
-    """Return a knowledge document (specification 2.5b)."""
+    """Return the JSON document of a knowledge document (specification 2.5b)."""
     return {
         **_pick(record, "id", "name", "createdAt", "status", "summary", "type", "url"),
         "workspace": _related(store, "workspaces", record["workspaceId"], "id", "name", "websiteUrl"),
@@ -118,7 +118,7 @@ def knowledge_document(store: Store, record: Record) -> Document:
 
 
 def credit_usage(store: Store, record: Record) -> Document:
-    """Return a credit usage (specification 2.7)."""
+    """Return the document of a credit usage (specification 2.7)."""
     place = store.tables["workspaces"][record["workspaceId"]]
     return {
         **_pick(record, "id", "createdAt", "amount", "remainingCredits", "type"),

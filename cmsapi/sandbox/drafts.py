@@ -1,4 +1,4 @@
-"""Drafts of contents: creation, version, and the body with its markers, words and score (specification 2.4)."""
+"""Drafts of contents: creating and changing them, removing markers, counting words, scoring (specification 2.4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-
 
 
 def add(store: Store, **fields: Any) -> Record:
-    """Insert a draft without a body and return it."""
+    """Insert a draft with the given ``fields`` and an empty body, and return it."""
     content = store.add("contents", type="DRAFT", version=1, html="", htmlSanitized="", wordsCount=0, contentScore=None)
     empty = ("metaDescription", "assignedToId", "contentStatusId", "folderId", "generationId", "dueDate")
     changes = ("publishedAt", "publishedById", "contentUpdatedAt", "contentUpdatedById")
@@ -23,7 +23,7 @@ def add(store: Store, **fields: Any) -> Record:
 
 
 def write(store: Store, content: Record, html: str, user: str) -> None:
-    """Replace the body of a content and update the fields that depend on it, unless the body is the same."""
+    """Replace the body of a content with ``html`` and update the fields derived from it; do nothing if it is equal."""
     if html == content["html"]:
         return
     sanitized = sanitize(html)
@@ -33,13 +33,13 @@ def write(store: Store, content: Record, html: str, user: str) -> None:
 
 
 def touch(store: Store, content: Record) -> None:
-    """Increase the version of a changed content and set its ``updatedAt`` (specification 9, rule 4)."""
+    """Increment the version of a changed content, and set its ``updatedAt`` to now (specification 9, rule 4)."""
     content["version"] += 1
     content["updatedAt"] = store.clock.stamp()
 
 
 def sanitize(html: str) -> str:
-    """Return a body without comments and editor-only markers, but with the text inside markers (specification 2.4)."""
+    """Return ``html`` without comments and the editor's markers; text inside markers remains (specification 2.4)."""
     opened: dict[str, list[bool]] = {name: [] for name in MARKERS}
 
     def replace(tag: re.Match[str]) -> str:
@@ -62,12 +62,12 @@ def count_words(html: str) -> int:
 
 
 def score(words: int) -> int | None:
-    """Return the content score from 0 to 100; None for an empty body."""
+    """Return the content score, from 0 to 100, of a body with ``words`` words; None if ``words`` is 0."""
     return min(100, 100 * words // WORDS_OF_FULL_SCORE) if words else None
 
 
 def article(title: str, keyword: str, *, fact_checks: bool) -> str:
-    """Return the body of a generated article, with the editor's fact-check marks if they were requested."""
+    """Return the body of a generated article; ``fact_checks`` adds the editor's fact-check markers."""
     sentence = f"A paragraph about {keyword} that helps readers to choose, compare and decide. "
     claim = f"Most readers of {keyword} pages look at prices first."
     if fact_checks:

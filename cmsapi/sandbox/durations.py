@@ -16,13 +16,13 @@ class Fixed:
     """The same duration for all jobs.
 
     Args:
-        seconds: The duration.
+        seconds: Duration of each job in seconds.
     """
 
     seconds: float = field(validator=ge(0))
 
     def draw(self, rng: Random) -> float:
-        """Return the duration in seconds."""
+        """Return the duration in seconds; ``rng`` is not used."""
         return self.seconds
 
 
@@ -32,14 +32,14 @@ class Lognormal:
 
     Args:
         median: Median in seconds.
-        spread: Standard deviation of the logarithm.
+        spread: Standard deviation of the natural logarithm of the durations.
     """
 
     median: float = field(validator=gt(0))
     spread: float = field(validator=ge(0))
 
     def draw(self, rng: Random) -> float:
-        """Return a duration in seconds."""
+        """Return a random duration in seconds, drawn with ``rng``."""
         return rng.lognormvariate(log(self.median), self.spread)
 
 
@@ -54,7 +54,7 @@ class Mixture:
     parts: Sequence[tuple[float, Distribution]]
 
     def draw(self, rng: Random) -> float:
-        """Return a duration in seconds, sampled from a part that is chosen by weight."""
+        """Choose one of the parts by weight, and return a duration in seconds drawn from it."""
         weights = [weight for weight, _ in self.parts]
         return rng.choices(self.parts, weights)[0][1].draw(rng)
 

@@ -1,4 +1,4 @@
-"""Faults between a client and the service, by operation and count: errors, lost requests, lost answers, delays."""
+"""Faults between a client and the service: error answers, lost requests, lost or damaged answers, and delays."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class Dropped(Exception):  # noqa: N818 - it is what a network does
 
 @frozen(kw_only=True, eq=False)
 class Fault:
-    """A fault. A request is hit by at most one fault: the first that applies to it.
+    """A fault that hits matching requests. If several apply to a request, only the first of them hits it.
 
     Args:
-        match: Name of an operation such as ``get_keyword``, or a glob.
-        after: Number of matching requests that pass before the fault begins.
-        times: Number of requests that the fault hits; None for all.
-        share: Probability that the fault hits a matching request; the sandbox's seed decides which.
-        since: Seconds after the start of the sandbox's time (see `Sandbox`) at which the fault begins.
-        until: Seconds after the start of the sandbox's time at which the fault ends.
-        status: Status of the answer, in place of the service's own.
-        body: Format of that answer: ``spec`` for that of specification 7, ``foreign`` for a gateway's HTML page.
-        effect: True if the service carries out the request before it answers with `status`.
+        match: Name of an operation, such as ``get_keyword``, or a glob, such as ``get_*``.
+        after: Number of matching requests to let pass before the first hit.
+        times: Maximum number of requests that the fault hits; None for no maximum.
+        share: Probability that the fault hits a matching request; the sandbox's seed decides which ones.
+        since: Time at which the fault begins, in seconds after the sandbox's time starts (see `Sandbox`).
+        until: Time at which the fault ends, in seconds after the same start.
+        status: HTTP status of an answer that replaces the service's; a ``spec`` answer does not replace a 401 or 429.
+        body: Format of that answer: ``spec`` for an error as in specification 7, ``foreign`` for a gateway's HTML page.
+        effect: True if the service still carries out the request before that answer is sent.
         retry_after: Seconds in the ``Retry-After`` header of that answer; by default 1 for a 429, else no header.
         refuse: True refuses the connection: no part of the request arrives.
-        drop: Close the connection ``before`` the service carries out the request, or ``after``.
-        garbage: True cuts the body of the answer in half.
+        drop: When to close the connection: ``before`` or ``after`` the service carries out the request; None for never.
+        garbage: True cuts off the second half of the answer's body, except of a gateway's page.
         slow: Seconds by which the answer is delayed.
     """
 
@@ -61,13 +61,13 @@ class Fault:
 
     @property
     def replaces_service(self) -> bool:
-        """True if the request does not reach the service, and so neither has an effect nor counts in a window."""
+        """True if the fault keeps the request from the service: it has no effect, and counts in no rate window."""
         foreign = self.status is not None and self.body == "foreign" and not self.effect
         return self.refuse or self.drop == "before" or foreign
 
     @property
     def refusal(self) -> Refusal | None:
-        """The error answer; None if the fault has no status."""
+        """The answer with the fault's status, in the service's error format; None if the fault has no status."""
         if self.status is None:
             return None
         seconds = 1 if self.retry_after is None and self.status == 429 else self.retry_after
@@ -75,7 +75,7 @@ class Fault:
         return Refusal(self.status, "A fault of the sandbox.", headers)
 
     def spoil(self, answer: Response | None) -> Response | None:
-        """Return the service's answer as the client receives it; None if the connection is closed."""
+        """Return what the client receives in place of ``answer``; None if the connection is refused or closed."""
         if self.refuse or self.drop:
             return None
         refusal = self.refusal
@@ -89,11 +89,11 @@ NO_FAULT = Fault()
 
 @define
 class Faults:
-    """Faults and delays of a sandbox. Rules may be added and removed at any time.
+    """Faults and latency of a sandbox. Rules may be added and removed at any time.
 
     Args:
-        rules: Faults in order of precedence.
-        latency: Seconds from a request to its answer, half of it each way; a pair is a range to sample from.
+        rules: Faults in order of precedence: the first that applies to a request hits it.
+        latency: Round-trip latency in seconds, half of it each way; a pair is a range, sampled separately for each way.
     """
 
     rules: list[Fault] = field(factory=list)
@@ -101,7 +101,7 @@ class Faults:
     _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed and hit
 
     def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
-        """Return the fault for a request that arrives now, and count it; `NO_FAULT` if none applies."""
+        """Return the fault that hits a request at ``elapsed`` seconds, or `NO_FAULT`; update the rules' counts."""
         for fault in self.rules:
             if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
                 continue
@@ -114,6 +114,6 @@ class Faults:
         return NO_FAULT
 
     def delay(self, rng: Random) -> float:
-        """Return the one-way latency in seconds."""
+        """Return the latency of one way in seconds, sampled with ``rng`` if `latency` is a range."""
         least, most = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
         return rng.uniform(least, most) / 2 if most else 0.0

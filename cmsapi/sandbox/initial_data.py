@@ -1,4 +1,4 @@
-"""The initial data of a sandbox: an organization with two workspaces, of which members see only the first."""
+"""The initial data of a sandbox: an organization with two workspaces; only its administrator sees the second."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ GOODS = ["running shoes", "backpacks", "headlamps", "rain jackets", "tents", "so
 
 
 def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapping[str, tuple[str, ...]]:
-    """Insert the initial data.
+    """Insert the initial data into ``store``, and return the new identifiers.
 
     Args:
         store: Empty store.
         keywords: Number of keywords that were never analyzed, or their texts.
-        contents: Number of contents, each on its own page with an analyzed keyword.
+        contents: Number of contents, each on its own page with an analyzed keyword; 0 still makes one such page.
 
     Returns:
-        Identifiers by table in order of creation, without those of records inside the second workspace. The first user
-        is the administrator, the others are members.
+        Identifiers by table, in order of creation, except those of records inside the second workspace. The first user
+        is the administrator; the others are members.
     """
     phrases = _phrases()
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]

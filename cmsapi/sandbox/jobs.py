@@ -1,8 +1,8 @@
-"""The service's asynchronous work: analyses, searches, generations, documents (specification 3 and 4.4 to 4.6).
+"""The service's jobs: analyses, searches, generations, knowledge documents (specification 3 and 4.4 to 4.6).
 
-A job is a record whose status word changes over time: a first word at launch, perhaps a second word, and a word at the
-end. The times of the changes are chosen at launch and pushed onto a heap; before the service looks at a request, it
-makes all changes that are due. There are no tasks and no timers.
+A job changes the status word of a record: it sets a first word at launch, for some kinds a second word later, and a
+last word at the end. The times of these changes are chosen at launch and pushed onto a heap; whenever a request
+arrives, the service first makes all changes that are due. There are no tasks and no timers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """End of a job: status word (None for null), duration in seconds, number of ideas; None samples the last two."""
+    """How a job ends: status word (None for null), duration in seconds, number of ideas (both sampled if None)."""
 
     word: str | None = "success"
     duration: float | None = None
@@ -66,7 +66,7 @@ class Job:
 
 
 class Jobs:
-    """All jobs of a service. ``durations`` is one duration for all kinds, or a mapping by kind; numbers are seconds."""
+    """All jobs of a service. ``durations`` is a duration for all kinds, or a mapping by kind; numbers are seconds."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class Jobs:
         self.outcomes: dict[str, Outcome] = {}
 
     def check(self, kind: str, record: Record | None = None) -> None:
-        """Check that a job may be launched: a credit is left, and no job is running on the record.
+        """Check that a credit is left for a job of ``kind``, and that no job is running on ``record``.
 
         Raises:
-            Refusal: 409 if one of these is not the case.
+            Refusal: 409 if either check fails.
         """
         if record is not None and record["id"] in self._running:
             raise Refusal(409, "It is already running; wait until it has ended.")
@@ -108,7 +108,7 @@ class Jobs:
     def launch(
         self, kind: str, record: Record, *, user: Record, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start a job, without the checks of `check`; ``target`` is for the ledger, ``keyword`` for the usage entry."""
+        """Start a job on ``record`` without `check`; log it under ``target``, and charge it under ``keyword``."""
         now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])
@@ -128,7 +128,7 @@ class Jobs:
             heapq.heappush(self._moves, (at, self._number, job, word))
 
     def advance(self, now: float) -> None:
-        """Make all status changes that are due at a time."""
+        """Make all status changes that are due at the time ``now``."""
         while self._moves and self._moves[0][0] <= now:
             at, _, job, word = heapq.heappop(self._moves)
             if self._running.get(job.launch.job_id) is not job:
@@ -139,7 +139,7 @@ class Jobs:
                 job.record[KINDS[job.launch.kind].field] = word
 
     def finish(self, target: str | None) -> int:
-        """End the running jobs for a target, or all running jobs, at once; return their number."""
+        """End all running jobs now, or only those whose target or job identifier is ``target``; return their number."""
         now = self._store.clock.now()
         self.advance(now)
         jobs = [job for job in self._running.values() if target in (None, job.launch.job_id, job.launch.target)]

@@ -1,4 +1,4 @@
-"""The ledger: each request that left a client, and each launch that the service accepted."""
+"""The ledger: the requests that left a client, and the launches that the service accepted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class LoggedRequest:
         operation: Name of the operation such as ``get_me``; empty if the path or the method is unknown.
         method: HTTP method.
         path: Path without the query.
-        status: Status of the answer; None if the connection was dropped.
-        key: ``admin`` or ``member``; None without a valid key.
+        status: HTTP status of the answer; None if a fault closed the connection.
+        key: Role of the key's user, ``admin`` or ``member``; None if the request had no valid key.
     """
 
     time: float
@@ -34,11 +34,11 @@ class AcceptedLaunch:
 
     Attributes:
         kind: ``analysis``, ``prompt``, ``search``, ``generation`` or ``knowledge_document``.
-        target: Identifier of the keyword, prompt or content; seed keyword of a search; name of a document.
+        target: Identifier of the keyword, prompt or content; seed keyword of the search; or name of the document.
         time: Time of acceptance in seconds, on the clock of the event loop.
-        job_id: Identifier of the record that the job changes: the target, the search, the generation or the document.
-        number: 1 for the first accepted launch of this kind and target, then 2, …
-        credits: Credits charged for it so far, less refunds.
+        job_id: Identifier of the record that the job changes: the keyword, prompt, search, generation or document.
+        number: Position among the accepted launches of the same kind and target, counted from 1.
+        credits: Credits charged for the launch so far, less refunds.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Ledger:
     """Record of requests and launches, for assertions in tests.
 
     Attributes:
-        requests: All requests in order of arrival.
+        requests: Requests in order of arrival, except those whose connection a fault refused.
         launches: All accepted launches in order of acceptance.
     """
 
@@ -62,11 +62,11 @@ class Ledger:
     launches: list[AcceptedLaunch] = field(factory=list)
 
     def count(self, operation: str = "*", status: int | None = None) -> int:
-        """Return the number of requests whose operation matches a name or glob, with ``status`` or any status."""
+        """Return the number of requests that match ``operation``, a name or glob, and, if given, ``status``."""
         return sum(
             fnmatchcase(request.operation, operation) and status in (None, request.status) for request in self.requests
         )
 
     def launches_of(self, target: str) -> list[AcceptedLaunch]:
-        """Return the accepted launches of a target."""
+        """Return the accepted launches whose target is ``target``, in order of acceptance."""
         return [launch for launch in self.launches if launch.target == target]

@@ -1,4 +1,4 @@
-"""The two rate limits of a key (specification 8): exact sliding windows, checked when a request arrives.
+"""The two rate limits of an API key (specification 8): exact sliding windows, checked when a request arrives.
 
 An admitted request counts in both windows; a refused one counts in neither. A request leaves a window exactly
 1 second or 3,600 seconds after its arrival.
@@ -20,13 +20,13 @@ HOUR = 3600.0  # seconds of the hourly window
 
 @frozen
 class Limits:
-    """Rate limits for each key.
+    """Rate limits for each API key, and requests by other programs that count against them.
 
     Args:
-        per_second: Requests admitted in any second.
-        per_hour: Requests admitted in any hour.
-        used: Requests that count as sent in the hour before a key's first request.
-        colleague: Requests per hour that another program sends with the same key, at even intervals.
+        per_second: Maximum number of requests admitted in any second.
+        per_hour: Maximum number of requests admitted in any hour.
+        used: Number of requests that count as sent in the hour before a key's first request.
+        colleague: Number of requests per hour that another program sends with the same key, at even intervals.
         used_age: Age of the ``used`` requests at a key's first request, in seconds; None spreads them over the hour.
     """
 
@@ -38,7 +38,7 @@ class Limits:
 
 
 class KeyWindows:
-    """Both windows of one key, starting at its first request."""
+    """The per-second and hourly windows of one API key, created when its first request arrives."""
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
@@ -52,14 +52,14 @@ class KeyWindows:
         self._colleague_at = now + self._interval
 
     def arrive(self, now: float) -> float | None:
-        """Count a request and return None, or return the seconds until both windows would admit it."""
+        """Count a request and return None if both windows admit it; otherwise, return the seconds until they would."""
         while self._interval and self._colleague_at <= now:
             at, self._colleague_at = self._colleague_at, self._colleague_at + self._interval
             self._admit(at)
         return self._admit(now)
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the rate headers for an answer (specification 8, rule 2)."""
+        """Return the rate-limit headers for an answer at the time ``now`` (specification 8, rule 2)."""
         self._forget(now)
         return {
             "x-ratelimit-limit": str(self._limits.per_hour),

@@ -1,4 +1,4 @@
-"""The table of operations, read from ``openapi.json``, the only source of paths, parameters and schemas."""
+"""The service's operations, read from ``openapi.json``, the only source of paths, parameters and schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Parameter:
 
 @frozen(eq=False)
 class Operation:
-    """An operation of the service. References in its schemas are resolved."""
+    """An operation of the service, with all references in its schemas resolved."""
 
     name: str
     status: int  # status of a successful answer
@@ -37,7 +37,7 @@ class Operation:
 
 @frozen
 class Match:
-    """The result of matching a path and a method."""
+    """Result of `Routes.match`: the operation for a method and path, or None and the methods that the path has."""
 
     operation: Operation | None
     path: Mapping[str, str] = field(factory=dict)  # parameters
@@ -46,7 +46,7 @@ class Match:
 
 
 class Routes:
-    """The operations of an OpenAPI document by path and method."""
+    """The operations of an OpenAPI document, to be looked up by path and method."""
 
     def __init__(self, description: bytes) -> None:
         self.description = description
@@ -59,7 +59,7 @@ class Routes:
             node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
 
     def match(self, method: str, path: str) -> Match:
-        """Return the match for a method and a percent-encoded path."""
+        """Look up ``method`` and the percent-encoded ``path``; the operation in the result is None if none matches."""
         node, values = self._tree, []
         for segment in path.split("/"):
             if segment in node and segment != "{}":
@@ -78,7 +78,7 @@ class Routes:
 
 @cache
 def routes() -> Routes:
-    """Return the routes of the service; the document is read once."""
+    """Return the routes of the service; only the first call reads ``openapi.json``."""
     # get_data reads as an import does, so that blocking-call detectors accept it inside a loop.
     return Routes(pkgutil.get_data("cmsapi.sandbox", "openapi.json") or b"")
 
@@ -101,7 +101,7 @@ def _operation(path: str, described: Mapping[str, Any], document: Mapping[str, A
 
 
 def _resolved(node: Any, document: Mapping[str, Any]) -> Any:
-    """Return a part of a document with all references replaced by their targets."""
+    """Return ``node``, a part of ``document``, with all references replaced by their targets."""
     if isinstance(node, list):
         return [_resolved(each, document) for each in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""Refused requests and their answers, in the format of all errors (specification 7)."""
+"""Refusals of requests, and their answers in the service's error format (specification 7)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the s
 
     Args:
         status: HTTP status.
-        message: Text for people; with status 422, it names the invalid field in single quotes.
-        headers: Further headers of the answer.
+        message: Human-readable text; with status 422, it names the invalid field in single quotes.
+        headers: Additional headers of the answer.
     """
 
     status: int
@@ -38,6 +38,6 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the s
 
     @property
     def document(self) -> dict[str, dict[str, str]]:
-        """The body of the answer."""
+        """The JSON document in the body of the answer."""
         code = CODES.get(self.status, "internal_error" if self.status >= 500 else "bad_request")
         return {"error": {"code": code, "message": self.message}}

@@ -1,4 +1,4 @@
-"""The class `Sandbox`: a simulated Content Marketing Service in this process."""
+"""The class `Sandbox`: a simulated Content Marketing Service, in this process or on a socket."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ IN_PROCESS_URL = "http://127.0.0.1:9"  # nothing listens there, so a client with
 
 
 class Transport:
-    """Transport for an in-process sandbox; no socket is involved."""
+    """Transport to a sandbox in the same process; no socket is involved."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tasks: set[asyncio.Task[Response]] = set()
 
     async def send(self, request: Request) -> Response:
-        """Return the service's answer.
+        """Pass ``request`` to the service and return its answer; with latency, cancellation does not stop the request.
 
         Raises:
             NotSentError: A fault refuses the connection.
-            OutcomeUnknownError: A fault drops the request or its answer.
+            OutcomeUnknownError: A fault closes the connection; the request may have been carried out.
         """
         try:
             if not self._service.faults.latency:
@@ -54,14 +54,14 @@ class Transport:
             raise NotSentError("The sandbox refused the connection; nothing was sent.") from None
 
     async def aclose(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing: there is no connection to close."""
 
 
 class Sandbox:
     """A simulated service. The same seed and requests give the same identifiers, keys, durations and faults.
 
-    ``transport`` answers in process, `serve` on a socket, with the same records and limits. Intervals use the clock of
-    the event loop, so virtual time works. Time starts at creation if a loop is running, else at the first use in one.
+    ``transport`` answers in process, and `serve` on a socket, with the same records and limits. Intervals use the event
+    loop's clock, so virtual time works. The sandbox's time starts at its creation or first use in a running event loop.
 
     Args:
         seed: Seed of all random values.
@@ -69,10 +69,10 @@ class Sandbox:
         contents: Number of contents, each on a page whose keyword has been analyzed, so that a generation can start.
         limits: Rate limits for each key.
         durations: Durations of jobs: a distribution or a number of seconds, for all jobs or by kind (``analysis``,
-            ``prompt``, ``search``, ``generation``, ``knowledge_document``).
+            ``prompt``, ``search``, ``generation``, ``knowledge_document``); other kinds raise ValueError.
         faults: Faults and latency between client and service.
-        credits: Initial balances (``analysis``, ``aiWriting``, ``contentIdeasSearches``).
-        choices: Behaviour where the specification is silent.
+        credits: Initial balances (``analysis``, ``aiWriting``, ``contentIdeasSearches``); other names raise ValueError.
+        choices: Behaviour of the service where the specification is silent.
         clock_skew: Seconds added to the service's calendar.
         epoch: Calendar time at the start, without ``clock_skew``, in seconds since 1970; None for the time of creation.
 
@@ -80,19 +80,19 @@ class Sandbox:
         transport: Transport for ``Client(transport=)``.
         base_url: Address for ``Client(base_url=)``; while `serve` is open, that of its socket.
         api_key: Key of an administrator.
-        member_key: Key of a member, who can neither see the private workspace nor do what requires an Admin.
-        workspace_id: Workspace of all pages, keywords and other records listed here.
+        member_key: Key of a member, who can neither see the private workspace nor use operations reserved for an Admin.
+        workspace_id: Workspace of the pages, keywords and other records listed below.
         private_workspace_id: Workspace that only the administrator sees.
         user_ids: Users of the organization, the administrator first.
-        page_ids: Pages, those of the contents first.
-        keyword_ids: Keywords that were never analyzed.
-        analyzed_keyword_ids: Keywords that were analyzed before: one for each content, and at least one.
-        prompt_ids: Prompts that were never analyzed.
+        page_ids: Pages; those of the contents come first.
+        keyword_ids: Keywords not yet analyzed when the sandbox is created.
+        analyzed_keyword_ids: Keywords already analyzed when the sandbox is created: one per content, and at least one.
+        prompt_ids: Prompts not yet analyzed when the sandbox is created.
         content_ids: Contents.
         folder_ids: Folders.
         content_status_ids: Workflow statuses.
         brand_voice_ids: Brand voices.
-        knowledge_document_ids: Processed knowledge documents.
+        knowledge_document_ids: Knowledge documents, all processed successfully.
         ledger: Requests and accepted launches so far.
         faults: Faults and latency, which may be changed at any time.
     """
@@ -146,7 +146,7 @@ class Sandbox:
 
     @property
     def credits(self) -> dict[str, int]:
-        """The current balances, which may be changed in place."""
+        """The current credit balances by name. Change them in place, or assign a mapping that contains some of them."""
         self._jobs.advance(self._clock.now())
         return self._jobs.credits.balances
 
@@ -157,24 +157,24 @@ class Sandbox:
     def set_outcome(
         self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
     ) -> None:
-        """Set how jobs for a target end, including a job that is running; the last call for a target counts.
+        """Set how running and later jobs for ``target`` end, replacing what an earlier call with this ``target`` set.
 
         Args:
-            target: Identifier of a keyword, prompt or content, seed keyword of a search, or name of a document, even of
-                one that does not exist yet; or the identifier of a search, generation or document.
+            target: Identifier of a keyword, prompt or content; seed keyword of a search; or name of a document. It need
+                not exist yet. For one job, the identifier of its search, generation or document; this takes precedence.
             outcome: ``success`` (shown as ``review`` for a generation), ``failed``, or another status; None for null.
-            duration: Seconds that later jobs take, in place of a sampled duration.
-            ideas: Number of ideas that a search finds.
+            duration: Duration in seconds of jobs launched after this call; None samples it.
+            ideas: Number of ideas that a search finds; None samples it.
         """
         self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
     def finish(self, target: str | None = None) -> int:
-        """End the running jobs for a target, or all running jobs, as `set_outcome` says; return their number."""
+        """End all running jobs now, or only those for ``target``, as set by `set_outcome`; return how many ended."""
         return self._jobs.finish(target)
 
     @asynccontextmanager
     async def serve(self, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
-        """Serve on a socket while the context is open, and yield the base URL.
+        """Serve on a socket while the context is open; set ``base_url`` to the server's URL, and yield that URL.
 
         Args:
             port: Port to listen on; 0 for a free one.

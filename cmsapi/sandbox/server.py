@@ -1,4 +1,4 @@
-"""The service on a socket, for clients and tools in any language."""
+"""An HTTP server for the simulated service, for clients and tools in any language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHUTDOWN = 0.1  # seconds to wait for unfinished answers when the server stops
 
 @asynccontextmanager
 async def listen(service: Service, host: str, port: int) -> AsyncIterator[str]:
-    """Serve while the context is open, and yield the base URL."""
+    """Serve ``service`` on ``host`` and ``port`` while the context is open, and yield the base URL."""
 
     async def answer(request: web.BaseRequest) -> web.Response:
         # read() would refuse bodies larger than one mebibyte; the specification shows no limit (8.7)

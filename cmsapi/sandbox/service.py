@@ -1,8 +1,8 @@
-"""The service: one function from a request to its answer, the same in process and on a socket.
+"""The simulated service: it answers requests, in the same way in process and on a socket.
 
-A request passes, in this order: network faults, key (401), limits (429), route (404, 405), media type and JSON (415,
-400), schemas (400, 422), role (403), and its handler. A 401 counts in no window and has no rate headers; a 429 has
-them, but does not count; all other answers, except on public paths, count and have them (specification 5, 7, 8).
+A request passes, in this order, faults, key (401), limits (429), route (404, 405), media type and JSON (415, 400),
+schemas (400, 422), role (403), and its handler. A 401 counts in no rate window and has no rate headers; a 429 has them,
+but does not count; all other answers, except on public paths, count and have them (specification 5, 7, 8).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DOCS = b'<!doctype html><title>API v1</title><p>Described in <a href="/openapi.j
 
 @define(eq=False, repr=False)
 class Service:
-    """The service, without a socket."""
+    """The simulated service, independent of any socket."""
 
     store: Store
     jobs: Jobs
@@ -49,7 +49,7 @@ class Service:
     _number: int = field(default=0, init=False)
 
     async def handle(self, request: Request) -> Response:
-        """Return the answer to a request.
+        """Return the answer to ``request``, after any latency or delay that `faults` adds.
 
         Raises:
             Dropped: A fault closes or refuses the connection.
@@ -123,7 +123,7 @@ class Service:
         return self._response(_missing(method, route), {})
 
     def _user(self, authorization: str) -> Record | None:
-        """Return the user of a key, or None; the header must start with ``Bearer sk_`` (specification 5.1)."""
+        """Return the user of the key in an ``Authorization`` header; None without a valid key (specification 5.1)."""
         return self.keys.get(authorization.removeprefix("Bearer ")) if authorization.startswith("Bearer sk_") else None
 
     def _response(self, result: Refusal | tuple[int, Any], headers: Mapping[str, str]) -> Response:
@@ -152,5 +152,5 @@ def _missing(method: str, route: Match) -> Refusal:
 
 
 def _target(url: str) -> str:
-    """Return the path and query of a request target, which is an absolute address or begins with a slash."""
+    """Return the path and query of ``url``, which is an absolute URL or begins with a slash."""
     return url if url.startswith("/") else "/" + url.partition("://")[2].partition("/")[2]

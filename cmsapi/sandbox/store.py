@@ -1,7 +1,7 @@
-"""The service's records: dictionaries in tables by identifier, in order of creation.
+"""The service's records, in one table for each kind, which holds them by identifier and in order of creation.
 
-A record contains the fields of its document under their JSON names, its parents' identifiers (such as ``workspaceId``)
-and fields that clients never see. The module `documents` picks what clients see.
+A record is a dictionary with the fields of its document under their JSON names, its parents' identifiers (such as
+``workspaceId``), and fields that clients never see. The module `documents` picks what clients see.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """Behaviour of the service where the specification is silent; the default is named first.
+    """Behaviour of the service where the specification is silent; each entry names the default first.
 
     Args:
-        ideas_before_success: Reading the ideas of a search that has not succeeded gives a 409, or an empty page.
-        failed_analysis_timestamp: A failed analysis leaves ``lastAnalyzedAt`` unchanged, or sets it to the end time.
-        keyword_items: Keywords in lists show ``analysisStatus`` and ``lastAnalyzedAt``, only the status, or neither.
-        charged: A credit is charged at launch, or when the job succeeds, or at launch with a refund if the job fails.
-        malformed_query: Status for a query parameter of the wrong type or out of range.
-        deletion: Status of a deletion; 204 has no body.
+        ideas_before_success: Answer to listing ideas before a search succeeds: ``conflict`` (409) or an ``empty`` page.
+        failed_analysis_timestamp: ``lastAnalyzedAt`` after a failed analysis: ``unchanged``, or ``new`` (the end time).
+        keyword_items: Keywords in lists show ``analysisStatus`` and ``lastAnalyzedAt``, only the former, or neither.
+        charged: When to charge: at ``launch``, at successful ``completion``, or at launch but ``refunded`` on failure.
+        malformed_query: HTTP status if a query parameter has the wrong type or is out of range.
+        deletion: HTTP status of a successful deletion; a 204 has no body.
     """
 
     ideas_before_success: Literal["conflict", "empty"] = _choice("conflict", "empty")
@@ -66,7 +66,7 @@ class Choices:
 
 
 class Store:
-    """All records of one service, with its clock and its choices; the seed decides identifiers and made-up values."""
+    """All records of one service, with its clock and choices; ``seed`` determines identifiers and made-up values."""
 
     def __init__(self, seed: int, clock: Clock, choices: Choices) -> None:
         self.clock = clock
@@ -75,19 +75,19 @@ class Store:
         self.rng: Random = Random(f"{seed} records")  # noqa: S311 - made-up data
 
     def new_id(self, prefix: str) -> str:
-        """Return a new identifier such as ``usr_01hx…``."""
+        """Return a new identifier that begins with ``prefix``, such as ``usr_01hx…``."""
         bits = self.rng.getrandbits(IDENTIFIER_BITS)
         return f"{prefix}_01hx" + "".join(ALPHABET[bits >> shift & 31] for shift in range(0, IDENTIFIER_BITS, 5))
 
     def add(self, table: str, **fields: Any) -> Record:
-        """Insert a record with a new identifier and return it; ``createdAt`` defaults to now."""
+        """Insert a record into ``table`` with a new identifier, and return it; ``createdAt`` defaults to now."""
         record: Record = {"id": self.new_id(PREFIXES[table]), **fields}
         record.setdefault("createdAt", self.clock.stamp())
         self.tables[table][record["id"]] = record
         return record
 
     def find(self, table: str, **fields: Any) -> Iterator[Record]:
-        """Return the records whose fields have the given values, newest first."""
+        """Return an iterator over the records of ``table`` whose fields have the given values, newest first."""
         wanted = fields.items()
         return (record for record in reversed(self.tables[table].values()) if wanted <= record.items())
 

@@ -1,4 +1,4 @@
-"""The handler of each operation: a row in one of two tables, or a function of the same name in one of the modules."""
+"""A handler for each non-public operation: made from a row of `SHOWN` or `LISTED`, or the function with its name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from cmsapi.sandbox.store import Record
 
 
 def list_contents(call: Call) -> Document:
-    """List the summaries of the contents that pass the filters."""
+    """Return a page of summaries of the workspace's contents that match the filters in the query."""
     query, statuses = call.query, call.query.get("contentStatusId")
     exact, least, most = query.get("contentScore"), query.get("contentScore[gte]"), query.get("contentScore[lte]")
 
@@ -32,7 +32,7 @@ def list_contents(call: Call) -> Document:
 
 
 def create_content(call: Call) -> Document:
-    """Create a draft on the given page, or on a new page without an address (specification 4.3, rules 1 and 2)."""
+    """Create a draft on the given page, or else on a new page without a URL (specification 4.3, rules 1 and 2)."""
     workspace, store = call.record["id"], call.store
     page, fields = call.referenced("pageId"), _fields(call)
     if page is None:
@@ -43,7 +43,7 @@ def create_content(call: Call) -> Document:
 
 
 def update_content(call: Call) -> Document:
-    """Change the given fields and increase the version, if the given version is current (specification 9, rule 4)."""
+    """Change fields and increment the version; refuse with 409 unless the given one is current (specification 9.4)."""
     content, body = call.record, call.body
     if body["version"] != content["version"]:
         raise Refusal(409, f"The version is {content['version']}; read the content again.")
@@ -55,7 +55,7 @@ def update_content(call: Call) -> Document:
 
 
 def publish_content(call: Call) -> Document:
-    """Mark a content as published; a ``url`` becomes the address of its page, and nothing is sent to a CMS."""
+    """Mark a content as published; ``url``, if given, becomes the address of its page. Nothing is sent to a CMS."""
     content = call.record
     if "url" in call.body:
         call.store.tables["pages"][content["pageId"]]["url"] = call.body["url"]
@@ -65,12 +65,12 @@ def publish_content(call: Call) -> Document:
 
 
 def delete_content(call: Call) -> None:
-    """Delete a content for good (specification 4.3)."""
+    """Delete a content permanently, but not its page (specification 4.3)."""
     del call.store.tables["contents"][call.record["id"]]
 
 
 def _fields(call: Call) -> dict[str, Any]:
-    """Return the checked fields of a body, as they are stored, except ``html``, ``pageId`` and ``version``."""
+    """Check the fields of the body except ``html``, ``pageId`` and ``version``, and return them as they are stored."""
     body, references = call.body, ("assignedToId", "contentStatusId", "folderId")
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}

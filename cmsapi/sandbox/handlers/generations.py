@@ -1,7 +1,7 @@
 """Generation of contents: launch, review, decision (specification 3 and 4.4).
 
-``queued`` becomes ``review`` or ``failed`` over time. Confirming turns ``review`` into ``applied``, cancelling turns it
-into ``discarded``. A content shows its latest generation; unless that is queued or in review, another may start.
+The status ``queued`` becomes ``review`` or ``failed`` over time. Confirming turns ``review`` into ``applied``;
+cancelling turns it into ``discarded``. While the latest generation is queued or in review, no other can be launched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cmsapi.sandbox.store import Record
 
 
 def generate_content(call: Call) -> Document:
-    """Launch a generation; the content's keyword must have a completed analysis (specification 4.4, rule 1)."""
+    """Launch a generation; a keyword of the content's page must have been analyzed (specification 4.4, rule 1)."""
     content, settings, store = call.record, call.body["settings"], call.store
     keyword = next((each for each in store.find("keywords", pageId=content["pageId"]) if each["lastAnalyzedAt"]), None)
     if keyword is None:
@@ -43,7 +43,7 @@ def get_generation(call: Call) -> Document:
 
 
 def confirm_generation(call: Call) -> Document:
-    """Apply the generated body to the draft."""
+    """Replace the draft's body with the generated one; refuse with 409 unless the generation is in review."""
     content, generation = call.record, _decide(call, "applied")
     html = drafts.article(content["title"], generation["keyword"], fact_checks=generation["factChecks"])
     drafts.write(call.store, content, html, call.user["id"])
@@ -52,7 +52,7 @@ def confirm_generation(call: Call) -> Document:
 
 
 def cancel_generation(call: Call) -> Document:
-    """Discard the generated body."""
+    """Discard the generated body; refuse with 409 unless the generation is in review."""
     return documents.generation(call.store, _decide(call, "discarded"))
 
 

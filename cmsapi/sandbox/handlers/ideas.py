@@ -15,7 +15,7 @@ ANGLES = ["for beginners", "compared", "checklist", "mistakes", "on a budget", "
 
 
 def start_content_idea_search(call: Call) -> Document:
-    """Start a search; its ideas are available once it has succeeded."""
+    """Launch a content-idea search, which costs one credit; its ideas are available once it has succeeded."""
     workspace, keyword, store = call.record["id"], call.body["keyword"], call.store
 
     def find_ideas(search: Record, at: float, outcome: Outcome) -> None:
@@ -37,7 +37,7 @@ def start_content_idea_search(call: Call) -> Document:
 
 
 def list_content_ideas(call: Call) -> Document:
-    """List the ideas of a search that has succeeded."""
+    """Return a page of a search's ideas; before success, refuse with 409 unless `Choices` asks for an empty page."""
     search = call.record
     if search["status"] != "success" and call.store.choices.ideas_before_success == "conflict":
         raise Refusal(409, "The search has not succeeded.")

@@ -1,4 +1,4 @@
-"""Pages of the tracked website, their keywords, and prompts: analyses and reports (specification 2.8, 4.3, 4.5)."""
+"""Pages of the tracked website, with keywords, prompts, analyses and reports (specification 2.8, 4.3, 4.5)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ PREVIEW = 120  # number of characters that a report shows of a text
 
 
 def import_page(call: Call) -> Document:
-    """Import a page; it has no status code before a crawl."""
+    """Import a page; its status code is null until it is crawled."""
     workspace = call.record["id"]
     page = call.store.add("pages", workspaceId=workspace, url=call.body["url"], lastStatusCode=None)
     return documents.page(call.store, page)
 
 
 def crawl_page(call: Call) -> Document:
-    """Crawl a page at once."""
+    """Pretend to crawl a page: set its status code to 200 at once, or to null if it has no URL."""
     page = call.record
     page["lastStatusCode"] = 200 if page["url"] else None
     return {"message": "Crawl started."}
 
 
 def delete_page(call: Call) -> None:
-    """Delete a page with its contents, its keywords and the prompts of these keywords."""
+    """Delete a page, its contents, its keywords and the prompts of those keywords."""
     page, tables = call.record["id"], call.store.tables
     for content in list(call.children("contents")):
         del tables["contents"][content["id"]]
@@ -40,7 +40,7 @@ def delete_page(call: Call) -> None:
 
 
 def add_keyword(call: Call) -> Document:
-    """Track a keyword for a page."""
+    """Add a tracked keyword to a page."""
     page = call.record
     workspace = call.store.tables["workspaces"][page["workspaceId"]]
     keyword = call.store.add(
@@ -62,14 +62,14 @@ def analyze_keyword(call: Call) -> Document:
 
 
 def score_keyword(call: Call) -> Document:
-    """Score a text against the recommendations for a keyword; refuse if the keyword was never analyzed."""
+    """Return the report on a text for a keyword; refuse with 409 if the keyword was never analyzed."""
     if call.record["lastAnalyzedAt"] is None:
         raise Refusal(409, "The keyword has no completed analysis.")
     return _report(call)
 
 
 def add_prompt(call: Call) -> Document:
-    """Track a prompt for a keyword."""
+    """Add a tracked prompt to a keyword."""
     keyword = call.record
     place = {"workspaceId": keyword["workspaceId"], "keywordId": keyword["id"]}
     prompt = call.store.add("prompts", prompt=call.body["prompt"], **place, **NEVER_ANALYZED)
@@ -82,7 +82,7 @@ def analyze_prompt(call: Call) -> Document:
 
 
 def score_prompt(call: Call) -> Document:
-    """Score a text for a prompt; the report is null if the prompt was never analyzed."""
+    """Return the report on a text for a prompt; the report is null if the prompt was never analyzed."""
     return {"chatgpt": _report(call) if call.record["lastAnalyzedAt"] else None}
 
 

@@ -1,4 +1,4 @@
-"""The organization's user, members and credits; a workspace's folders and knowledge (specification 4.1, 4.2, 4.7)."""
+"""The organization's users and credits; a workspace's statuses, folders and knowledge (specification 4.1, 4.2, 4.7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUMMARY_WORDS = 12  # number of words that a summary takes from its text
 
 
 def get_me(call: Call) -> Document:
-    """Return the key's user."""
+    """Return the user of the API key, with the organization and its credits."""
     return documents.user(call.store, call.user, call.jobs.credits.balances)
 
 
@@ -22,7 +22,7 @@ def list_users(call: Call) -> Document:
 
 
 def list_workspaces(call: Call) -> Document:
-    """List the workspaces that the key's user can see."""
+    """List the workspaces that the user of the API key can see."""
     visible = [each for each in call.store.find("workspaces") if each["id"] in call.user["workspaceIds"]]
     return call.page(visible, documents.workspace)
 
@@ -35,31 +35,31 @@ def list_workspace_members(call: Call) -> Document:
 
 
 def list_credit_usages(call: Call) -> Document:
-    """List the credit usages of one type whose keyword contains a text."""
+    """List the credit usages with the given ``type``; if ``q`` is given, only those with that text in the keyword."""
     text, usages = call.query.get("q", "").lower(), call.store.find("usages", type=call.query["type"])
     return call.page((usage for usage in usages if text in usage["keyword"].lower()), documents.credit_usage)
 
 
 def list_content_statuses(call: Call) -> Document:
-    """List the workflow statuses in order of position."""
+    """Return all workflow statuses of a workspace, in order of position."""
     shown = [documents.content_status(call.store, status) for status in call.children("statuses")]
     return {"data": sorted(shown, key=lambda status: status["position"])}
 
 
 def list_folders(call: Call) -> Document:
-    """List all folders as a flat list (specification 1, rule 5)."""
+    """Return all folders of a workspace as a flat list (specification 1, rule 5)."""
     return {"data": [documents.folder(call.store, folder) for folder in call.children("folders")]}
 
 
 def create_folder(call: Call) -> Document:
-    """Create a folder."""
+    """Create a folder, inside ``parentFolderId`` or at the top level."""
     workspace, parent = call.record["id"], call.referenced("parentFolderId")
     folder = call.store.add("folders", workspaceId=workspace, name=call.body["name"], parentFolderId=parent)
     return documents.folder(call.store, folder)
 
 
 def delete_folder(call: Call) -> None:
-    """Delete a folder: its contents become unorganized, its sub-folders top-level (specification 4.2)."""
+    """Delete a folder; its contents are then in no folder, its sub-folders at the top level (specification 4.2)."""
     folder = call.record["id"]
     for content in call.children("contents"):
         content["folderId"] = None
@@ -69,7 +69,7 @@ def delete_folder(call: Call) -> None:
 
 
 def create_knowledge_document(call: Call) -> Document:
-    """Create a document; it gets a summary once it has been processed successfully."""
+    """Create a knowledge document and launch its processing; its summary is null until that succeeds."""
     workspace, name, url = call.record["id"], call.body["name"], call.body.get("url")
     text, kind = call.body.get("text") or f"Text of {url}", "url" if url else "text"
 
