@@ -1,1 +1,1 @@
-"""Benchmarks of cmsapi and its peers in the same run, e.g. ``python -m benchmarks.overhead``; they are not tests."""
+"""Benchmarks that compare cmsapi with alternatives, such as ``python -m benchmarks.overhead``; they are not tests."""

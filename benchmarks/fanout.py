@@ -1,11 +1,11 @@
-"""Fan-outs on the sandbox in virtual time: handwritten loops and cmsapi, cold and warm, as ratios to an oracle.
+"""Compare fan-outs with cmsapi, cold and warm, and with handwritten loops, on the sandbox in virtual time.
 
 ``python -m benchmarks.fanout [--rows TEXT …] [--seeds FIRST LAST] [--strategies NAME …]``
 
-A cell is mean turnaround / last result, both as ratios to the oracle (see `benchmarks.work.oracle`), and the requests
-per job. All strategies use the limiter of cmsapi. Cold is a new program; warm is a client that has run 60 jobs with the
-same distribution of durations, and then nothing for an hour; "plus one" is cold with a service that announces one idea
-more than it lists. ``!`` marks figures that miss their target (the bar), ``h`` fan-outs that end an hour late.
+A cell shows mean turnaround / last result, both as ratios to the oracle's (see `benchmarks.work.oracle`), and the
+requests per job. All strategies use cmsapi's limiter. "cold" is a new client; "warm" is a client that has run 60 jobs
+of each kind with the same durations, and then been idle for an hour; "plus one" is cold, with a service that announces
+one more idea than it lists. ``!`` marks figures above their target (the bar), ``h`` fan-outs that end an hour late.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Wire:
         self.times: list[float] = []
 
     async def send(self, request: Request) -> Response:
-        """Send a request and return its answer."""
+        """Record the time, send ``request``, and return the answer with the added ideas."""
         self.times.append(asyncio.get_running_loop().time())
         response = await self.box.transport.send(request)
         if self.added and b'"nbContentIdeas"' in response.body:
@@ -60,11 +60,11 @@ class Wire:
         return response
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no connection to close."""
 
 
 class Program:
-    """A program with its client, and a sandbox for all jobs that it will run."""
+    """A program under test: its client, and a sandbox that is set up for all its jobs."""
 
     def __init__(self, items: Sequence[Item], used: int, faults: Sequence[Fault], added: int) -> None:
         names = [f"word {number}" for number in range(len(items))]
@@ -83,7 +83,7 @@ class Program:
         self.ends: dict[int, float] = {}
 
     def launch(self, number: int) -> Awaitable[Any]:
-        """Launch a job with cmsapi."""
+        """Return an awaitable that launches job ``number`` with cmsapi."""
         client, target = self.client, self.targets[number]
         match self.items[number].kind:
             case "analysis":
@@ -94,7 +94,7 @@ class Program:
                 return client.knowledge_documents.create(self.box.workspace_id, target, text="x")
 
     async def by_cmsapi(self, numbers: Sequence[int], in_flight: int | None) -> None:
-        """Run jobs as a user of cmsapi does: in a fan-out for each kind, or in tasks that await one job each."""
+        """Run jobs as users of cmsapi do: in a fan-out per kind, or, if launches are spread out, in a task per job."""
         if any(self.items[number].at for number in numbers):
 
             async def alone(number: int) -> None:
@@ -115,7 +115,7 @@ class Program:
         await asyncio.gather(*(fan_out([each for each in numbers if self.items[each].kind == kind]) for kind in kinds))
 
     async def by_hand(self, numbers: Sequence[int], in_flight: int | None, loop_name: str) -> None:
-        """Run jobs as programs without cmsapi do: in a task for each job, which launches it, sleeps and polls."""
+        """Run jobs as programs without cmsapi do: a task per job launches it, then sleeps and polls until it ends."""
         slots, place = asyncio.Semaphore(in_flight or len(numbers)), f"/v1/workspaces/{self.box.workspace_id}"
         ask = self.client.request
 
@@ -153,7 +153,7 @@ class Run:
     Attributes:
         ends: Seconds from the start to each result.
         late: Seconds from the end of each job at the service to its result.
-        times: Seconds from the start at which requests left.
+        times: Seconds from the start to the sending of each request.
     """
 
     ends: list[float]
@@ -161,7 +161,7 @@ class Run:
     times: list[float]
 
     def mean(self, items: Sequence[Item]) -> float:
-        """Return the mean turnaround in seconds."""
+        """Return the mean turnaround in seconds, from the earliest launch time of each item to its result."""
         return statistics.mean(end - item.at for end, item in zip(self.ends, items, strict=False))
 
 
@@ -173,14 +173,14 @@ async def run(
     rest: float = HOUR,
     endless: bool = False,
 ) -> Run:
-    """Run one strategy.
+    """Run ``work`` with one strategy, and append its number of 429s to `refused`.
 
     Args:
-        work: The work.
-        strategy: Name of the strategy.
+        work: Jobs to run.
+        strategy: ``cold``, ``warm``, ``plus one``, or the name of a loop in `LOOPS`.
         faults: Faults of the sandbox.
         rest: Seconds between the earlier jobs of a warm client and the work.
-        endless: True to run a job that never ends beside the work.
+        endless: True also runs one job that never ends, beside the work.
     """
     earlier = work.earlier if strategy == "warm" else ()
     items = (*earlier, *work.items, *([Item("analysis", 1e7)] * endless))
@@ -210,7 +210,7 @@ async def run(
 
 
 def tell(name: str, measure: Callable[[], str]) -> None:
-    """Print a line of the table, with the number of 429s in its runs if there were any."""
+    """Call ``measure`` and print its figures as a line of the table, with the number of 429s if there were any."""
     before, figures = sum(refused), measure()
     count = sum(refused) - before
     print(f"{name:48}{figures}{f' {count} answers with 429 !' * (count > 0)}", flush=True)
@@ -218,7 +218,7 @@ def tell(name: str, measure: Callable[[], str]) -> None:
 
 @frozen
 class Cell:
-    """Figures of one strategy, times as ratios to the oracle's."""
+    """Figures of one strategy: ``mean`` turnaround and ``last`` result as ratios to the oracle's, requests per job."""
 
     mean: float
     last: float
@@ -226,14 +226,14 @@ class Cell:
     missed: bool
 
     def text(self, bars: Bars) -> str:
-        """Return the figures with their marks."""
+        """Return the figures, with ``!`` if one exceeds its bar, and ``h`` if the last result is an hour late."""
         over = self.mean > bars[0] or (bars[1] is not None and self.last > bars[1])
         marks = "!" * over + "h" * self.missed
         return f"{self.mean:6.2f} /{self.last:5.2f}{self.each:6.2f} {marks:2}"
 
 
 def compare(work: Work, strategies: Sequence[str]) -> dict[str, Cell]:
-    """Run strategies on the same work, and return the figures of each."""
+    """Run ``work`` with each strategy, and return the figures by strategy."""
     best = oracle(work)
     mean = Run(best, [], []).mean(work.items)
     cells = {}
@@ -247,18 +247,18 @@ def compare(work: Work, strategies: Sequence[str]) -> dict[str, Cell]:
 
 
 def line(cells: dict[str, Cell], bars: Bars, barred: Sequence[str]) -> str:
-    """Return the bars, followed by the figures of each strategy, as a line of text."""
+    """Return the bars and each strategy's figures as text; only figures of ``barred`` strategies can get a ``!``."""
     figures = [cell.text(bars if name in barred else NO_BAR) for name, cell in cells.items()]
     return f"{bars[0]:.2f} / {'' if bars[1] is None else f'{bars[1]:.2f}':6}{''.join(figures)}"
 
 
 def named(work: Work, bars: Bars, barred: Sequence[str], strategies: Sequence[str]) -> str:
-    """Run strategies on one piece of work, and return its line of the table."""
+    """Run ``work`` with each strategy, and return the bars and figures as a line of the table."""
     return line(compare(work, strategies), bars, barred)
 
 
 def three_kinds() -> Work:
-    """Return work of three kinds: analyses, searches and documents to launch at once."""
+    """Return work of three kinds: 100 analyses, 100 searches and 100 documents, all to be launched at once."""
     parts = [
         make("three kinds at once: 100 each of 40, 120, 20 s", 100, kind, around(median))
         for kind, median in (("analysis", 40), ("search", 120), ("document", 20))
@@ -291,7 +291,7 @@ NAMED: list[tuple[Work, Bars, list[str]]] = [
 
 
 def late(count: int, minutes: int, *, warm: bool) -> str:
-    """Run a few long jobs; with ``warm``, directly after a hundred one-minute jobs."""
+    """Run ``count`` jobs of ``minutes`` each; if ``warm``, run 100 one-minute jobs first. Return the worst delay."""
     work = Work("", (Item("analysis", 60.0 * minutes),) * count, (Item("analysis", 60.0),) * 100)
     came = virtually(run(work, "warm" if warm else "cold", rest=0.0))
     worst, bar = max(came.late), 15 + 4 * count
@@ -299,7 +299,7 @@ def late(count: int, minutes: int, *, warm: bool) -> str:
 
 
 def beside_an_endless_one() -> str:
-    """Run 300 jobs alone, and beside a job that never ends."""
+    """Run 300 jobs alone, then beside a job that never ends; return the ratio of the mean turnarounds as text."""
     work = make("beside", 300, "analysis", around(60))
     alone, beside = virtually(run(work, "cold")), virtually(run(work, "cold", endless=True))
     ratio = beside.mean(work.items) / alone.mean(work.items)
@@ -307,7 +307,7 @@ def beside_an_endless_one() -> str:
 
 
 def outage(fault: Fault) -> str:
-    """Run 300 jobs without a fault, and with a ten-minute fault."""
+    """Run 300 jobs with ``fault``, and return the number of requests during it and the time of the last result."""
     work = make("outage", 300, "analysis", around(60))
     alone, came = virtually(run(work, "cold")), virtually(run(work, "cold", faults=[fault]))
     meanwhile = sum(fault.since < at < fault.until for at in came.times)
@@ -319,7 +319,7 @@ def outage(fault: Fault) -> str:
 
 
 def announced(work: Work) -> str:
-    """Run searches on an ordinary service, and on one that announces one idea more than it lists."""
+    """Run ``work`` on a service that announces one more idea than it lists; return ratios to an ordinary service."""
     honest, more = virtually(run(work, "cold")), virtually(run(work, "plus one"))
     ratio, last = more.mean(work.items) / honest.mean(work.items), max(more.ends) / max(honest.ends)
     return f"mean {ratio:.2f}, last {last:.2f} of an honest service (bar 1.05){' !' * (max(ratio, last) > 1.05)}"
@@ -340,7 +340,7 @@ OTHERS: dict[str, Callable[[], str]] = {
 
 
 def summary(tables: Sequence[dict[str, Cell]]) -> None:
-    """Print median and worst figures of random fan-outs."""
+    """Print each strategy's median and worst figures over all random fan-outs."""
     for name in tables[0]:
         means, lasts = [t[name].mean for t in tables], [t[name].last for t in tables]
         print(
@@ -351,7 +351,7 @@ def summary(tables: Sequence[dict[str, Cell]]) -> None:
 
 
 def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
-    """Run random fan-outs; the bars: median 1.30, worst mean 3.2, worst last result 1.5, and none an hour late."""
+    """Run random fan-outs. Bars: mean 1.30 (median) and 3.2 (worst), last result 1.5 (worst), none an hour late."""
     tables: list[dict[str, Cell]] = []
 
     def one(work: Work) -> str:
@@ -364,7 +364,7 @@ def fan_outs(works: Sequence[Work], strategies: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run the chosen rows and random fan-outs; by default all rows and no random fan-out."""
+    """Run the rows and random fan-outs that the arguments choose; by default, all rows and no random fan-outs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="*", help="parts of names of rows; no part selects no row")
     parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "LAST"), help="random fan-outs")

@@ -1,8 +1,8 @@
-"""300 keyword analyses in an hour of virtual time on the sandbox: cmsapi beside two handwritten loops.
+"""Compare cmsapi with two handwritten loops: 300 keyword analyses on the sandbox, in an hour of virtual time.
 
 ``python -m benchmarks.hour`` prints a table and draws ``docs/hour.svg``.
 
-All jobs are ready at the start. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
+All jobs may start at once. An analysis takes about a minute (log-normal), a request 0.1 s, and the limits are the
 sandbox's: 20 requests a second and 1,000 an hour. A loop launches its job and polls it until it has ended. The first
 loop polls every 5 s, even after a 429. The second loop polls every 5 to 10 s, and after a 429 waits for ``Retry-After``
 and up to a second more.
@@ -57,8 +57,8 @@ class Hour:
 
     Attributes:
         ends: Seconds from the start to each result, including results after the hour.
-        requests: Requests in the hour.
-        refused: Requests in the hour that were answered with 429.
+        requests: Number of requests in the hour.
+        refused: Number of these requests that were answered with 429.
     """
 
     ends: list[float]
@@ -72,7 +72,7 @@ class Hour:
 
 
 async def by_cmsapi(box: Sandbox, finish: Callable[[], None]) -> None:
-    """Run the jobs in a fan-out."""
+    """Analyze all keywords in one fan-out of cmsapi, and call ``finish`` at each result."""
     async with Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
         async for outcome in client.jobs.map(client.keywords.analyze, box.keyword_ids):
             assert outcome.ok
@@ -82,12 +82,12 @@ async def by_cmsapi(box: Sandbox, finish: Callable[[], None]) -> None:
 async def by_loops(
     poll: Callable[[], float], wait: Callable[[float], float], box: Sandbox, finish: Callable[[], None]
 ) -> None:
-    """Run each job with a loop of its own.
+    """Analyze each keyword in a polling loop of its own.
 
     Args:
         poll: Returns the seconds until the next poll.
-        wait: Returns the seconds to wait after a 429; it gets the seconds of ``Retry-After``.
-        box: The sandbox.
+        wait: Takes the seconds in ``Retry-After``, and returns the seconds to wait after a 429.
+        box: Sandbox whose keywords are analyzed.
         finish: Called at each result.
     """
 
@@ -111,7 +111,7 @@ async def by_loops(
 
 
 async def run(program: Program) -> Hour:
-    """Run a program on a new sandbox until it has all results."""
+    """Run ``program`` on a new sandbox until it has all results, and return its figures."""
     minute, latency, plenty = Lognormal(60, 0.5), Faults(latency=0.1), {"analysis": JOBS}
     box = Sandbox(keywords=JOBS, durations={"analysis": minute}, faults=latency, credits=plenty)
     loop, ends = asyncio.get_running_loop(), list[float]()
@@ -122,7 +122,7 @@ async def run(program: Program) -> Hour:
 
 
 def draw(hours: dict[str, Hour]) -> str:
-    """Return the picture as SVG."""
+    """Return a chart of the results over time, with a line for each program in ``hours``, as SVG."""
 
     def across(seconds: float) -> float:
         return round(LEFT + (RIGHT - LEFT) * seconds / HOUR, 1)
@@ -150,7 +150,7 @@ def draw(hours: dict[str, Hour]) -> str:
 
 
 def main() -> None:
-    """Run the programs, print a table and write the picture."""
+    """Run the programs, print a table, and write the chart to ``docs/hour.svg``."""
     rng = random.Random(0)
     programs: dict[str, Program] = {
         "cmsapi": by_cmsapi,

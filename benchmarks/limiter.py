@@ -1,8 +1,8 @@
-"""Limiters in two saturated hours of virtual time: requests accepted, requests refused with 429, and CPU time.
+"""Rate limiters under full load for two hours of virtual time: requests accepted, requests refused, and CPU time.
 
-The service counts exactly at arrival; latency is 20 to 200 ms each way; forty callers pause only after a 429, for
-``Retry-After``. Each limiter has both windows, set up as its documentation shows. Limiters with their own clock are
-given that of the event loop. The CPU time of taking a free token is measured outside virtual time.
+The service checks its limits when a request arrives; latency is 20 to 200 ms each way. Forty callers pause only for the
+limiter, and after a 429 for ``Retry-After``. Each limiter enforces both limits, set up as its documentation shows, on
+the event loop's clock. The CPU time of taking a free token is measured outside virtual time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Service:
         self._random = random.Random(7)
 
     async def send(self, request: Request) -> Response:
-        """Count a request if the limits admit it, and return the answer."""
+        """Answer with 200 and count the request if the limits admit it; otherwise, answer with 429."""
         await asyncio.sleep(self._random.uniform(0.02, 0.2))
         now = asyncio.get_running_loop().time()
         while self.hour and self.hour[0] + 3600 <= now:
@@ -70,7 +70,7 @@ class Service:
         return Response(200 if fits else 429, headers, body)
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no connection to close."""
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def by_aiolimiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens from a log with two rates and a buffer of 50 ms."""
+    """Yield a function that takes a token from a log with both rates and the default buffer of 50 ms."""
     loop = asyncio.get_running_loop()
 
     class Bucket(InMemoryBucket):
@@ -100,7 +100,7 @@ def by_pyrate_limiter(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens from two moving windows, and sleeps until the reset time after a refusal."""
+    """Yield a function that takes a token from each of two moving windows; if refused, it sleeps until the reset."""
     loop = asyncio.get_running_loop()
     window = MovingWindowRateLimiter(MemoryStorage())
     items = RateLimitItemPerHour(per_hour), RateLimitItemPerSecond(per_second)
@@ -117,7 +117,7 @@ def by_limits(per_second: int, per_hour: int) -> Iterator[Take]:
 
 @contextmanager
 def by_cmsapi(per_second: int, per_hour: int) -> Iterator[Take]:
-    """Yield a function that takes tokens from the limiter of cmsapi."""
+    """Yield a function that takes a token from cmsapi's limiter."""
     limiter = Limiter(RateLimits(per_second, per_hour))
 
     async def take() -> None:
@@ -136,13 +136,13 @@ PEERS: dict[str, Callable[[int, int], AbstractContextManager[Take]]] = {
 
 @asynccontextmanager
 async def client(service: Service) -> AsyncIterator[Take]:
-    """Yield a function that sends a request with a client of cmsapi."""
+    """Yield a function that sends a request to ``service`` with a cmsapi client."""
     async with Client("sk_x", base_url="http://localhost:9", transport=service) as client:
         yield lambda: client.request("GET", "/v1/me")
 
 
 def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]:
-    """Return a context manager whose call first waits for a limiter, and after a 429 for ``Retry-After``."""
+    """Return a counterpart of `client` that waits for the limiter ``peer`` before sending and obeys ``Retry-After``."""
 
     @asynccontextmanager
     async def make(service: Service) -> AsyncIterator[Take]:
@@ -160,7 +160,7 @@ def calling(peer: str) -> Callable[[Service], AbstractAsyncContextManager[Take]]
 
 
 async def saturate(make: Callable[[Service], AbstractAsyncContextManager[Take]]) -> Service:
-    """Call the service for two hours without a pause, and return it."""
+    """Let forty callers send requests to a new service for almost two hours, and return the service."""
     service, loop = Service(), asyncio.get_running_loop()
     call_at = loop.call_at
     async with make(service) as call:
@@ -188,7 +188,7 @@ async def cost(peer: Callable[[int, int], AbstractContextManager[Take]]) -> floa
 
 
 def main() -> None:
-    """Run each limiter and print the results."""
+    """Measure each limiter, and print a table of requests and one of CPU times."""
     print(f"{'':24}{'429s':>8}{'accepted of 2,000':>20}{'seconds until the 1,000th':>28}")
     for name, make in {"cmsapi": client, **{peer: calling(peer) for peer in PEERS}}.items():
         service = virtually(saturate(make))

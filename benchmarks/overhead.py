@@ -1,7 +1,7 @@
-"""CPU time per call of cmsapi, bare aiohttp, httpx, a generated client and openai's base client, one or 100 at once.
+"""CPU time per call with cmsapi, bare aiohttp, httpx, a generated client and openai's base client.
 
-The server is a child process that answers every request with the same bytes. The generated client is what
-openapi-python-client makes from the sandbox's OpenAPI document, on httpx. No client reads proxies from the environment.
+Calls are made one after the other, and 100 at once. The server is a child process that answers every request with the
+same bytes. The generated client, based on httpx, is made from the sandbox's OpenAPI document. No client uses a proxy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MALLOC = {"MALLOC_TOP_PAD_": "16777216", "MALLOC_TRIM_THRESHOLD_": "268435456"}
 
 
 def serve(ready: Connection) -> None:
-    """Answer every request, in a process of its own."""
+    """Send the port to ``ready``, and answer all requests with the same bytes; run this in its own process."""
 
     class Answer(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -62,7 +62,7 @@ def serve(ready: Connection) -> None:
 
 
 def generate(folder: str) -> None:
-    """Generate a client in a folder, and make it importable as ``generated``."""
+    """Generate a client in ``folder``, and make it importable as ``generated``."""
     document = Path(sandbox.__file__).with_name("openapi.json")
     made = ("--path", str(document), "--output-path", f"{folder}/generated", "--meta", "none")
     command = [sys.executable, "-m", "openapi_python_client", "generate", *made]
@@ -71,7 +71,7 @@ def generate(folder: str) -> None:
 
 
 async def measure(url: str) -> None:
-    """Measure all contestants and print both tables."""
+    """Measure all contestants against the server at ``url``, and print both tables."""
     unlimited = RateLimits.unlimited()
     made, operation = map(importlib.import_module, ("generated", "generated.api.keywords.get_keyword"))
     async with (
@@ -117,7 +117,7 @@ async def measure(url: str) -> None:
 
 
 async def cpu(call: Callable[[], Awaitable[object]], at_once: int) -> float:
-    """Return the CPU time per call in microseconds, after one round that is not measured."""
+    """Return the CPU time per call in microseconds, with ``at_once`` calls at a time, after some calls to warm up."""
     await asyncio.gather(*(call() for _ in range(at_once)))
     began = time.process_time()
     for _ in range(_CALLS // at_once):
@@ -126,7 +126,7 @@ async def cpu(call: Callable[[], Awaitable[object]], at_once: int) -> float:
 
 
 def main() -> None:
-    """Start the server, measure and print."""
+    """Start the server, measure all contestants and print the tables; restart first if `_MALLOC` is not set."""
     if any(os.environ.get(name) != value for name, value in _MALLOC.items()):
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks.overhead"], {**os.environ, **_MALLOC})  # noqa: S606
     here, there = multiprocessing.Pipe()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Return the figures of each contestant; all take turns in each round, so that a slow moment affects all alike."""
+    """Measure each contestant once per round, so that a slow moment affects all alike; return figures by name."""
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, measure in contestants.items():
@@ -16,7 +16,7 @@ def take_turns(contestants: Mapping[str, Callable[[], float]], rounds: int) -> d
 
 
 def show(title: str, unit: str, figures: Mapping[str, list[float]]) -> None:
-    """Print the minimum and the median of each row, and the ratio of its median to that of the first row."""
+    """Print a table: the minimum and median of each row, and the ratio of its median to the first row's."""
     base = statistics.median(next(iter(figures.values())))
     print(f"\n{title}\n{'':44}{'minimum':>10}{'median':>10}{'ratio':>8}   ({unit})")
     for name, values in figures.items():

@@ -1,4 +1,4 @@
-"""Work for fan-outs, named or random: jobs with known durations, and the times of an oracle that knows those."""
+"""Work for the fan-out benchmark: jobs with set durations, and an oracle that knows the durations in advance."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Work:
     """Jobs to launch at once, or at regular intervals.
 
     Attributes:
-        name: Name in tables.
+        name: Name of the work in tables.
         items: The jobs.
-        earlier: Jobs with the same distribution of durations that a warm client has run before.
-        in_flight: Jobs that may run at the same time; None for any number.
-        used: Requests that others have sent in the hour before the start.
+        earlier: Jobs that a warm client runs before; their durations have the same distribution.
+        in_flight: Maximum number of jobs that run at the same time; None for no maximum.
+        used: Number of requests that others have sent in the hour before the start.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Work:
 
 
 def oracle(work: Work) -> list[float]:  # noqa: C901  a small simulation, read top to bottom
-    """Return the time of each result in seconds, if every duration is known and no request takes time.
+    """Simulate ``work`` with known durations and no latency, and return the time of each result in seconds.
 
-    Each job is polled once, at its end. A job is launched as soon as the hour has room for all its requests and for
-    those that running jobs still need.
+    Each job is polled once, at its end. A job is launched as soon as ``in_flight`` allows it, and the hour has room for
+    all its requests and for those that running jobs still need.
     """
     items, cap = work.items, work.in_flight or len(work.items)
     sent = [-HOUR * (1 - (number + 1) / (work.used + 1)) for number in range(work.used)]
@@ -110,24 +110,24 @@ def make(
     in_flight: int | None = None,
     used: int = 0,
 ) -> Work:
-    """Return work of one kind with random durations; ``every`` is the number of seconds between two launches."""
+    """Return work of ``count`` jobs of one kind: durations from ``draw``, and ``every`` seconds between launches."""
     rng = random.Random(name)
     items = tuple(Item(kind, draw(rng), number * every) for number in range(count))
     return Work(name, items, tuple(Item(kind, draw(rng)) for _ in range(EARLIER)), in_flight, used)
 
 
 def around(median: float, spread: float = 0.5) -> Callable[[random.Random], float]:
-    """Return a function that draws random durations around a median, in seconds."""
+    """Return a function that draws log-normal durations in seconds; ``spread`` is the deviation of the logarithm."""
     return lambda rng: median * math.exp(rng.gauss(0.0, spread))
 
 
 def exactly(*seconds: float) -> Callable[[random.Random], float]:
-    """Return a function that draws one of the given durations."""
+    """Return a function that draws one of the given durations, all of which are equally likely."""
     return lambda rng: rng.choice(seconds)
 
 
 def invent(seed: int) -> Work:
-    """Return a random fan-out: 60 to 320 analyses or searches around 12 to 300 s, in one of six distributions."""
+    """Return random work: 60 to 320 analyses or searches, typically of 12 to 300 s, in one of six distributions."""
     rng = random.Random(f"fan-out {seed}")
     kind, count = rng.choice(["search", "analysis"]), rng.randrange(60, 321)
     median = 12 * 25 ** rng.random()
