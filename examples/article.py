@@ -1,13 +1,13 @@
-"""Generate an article for a draft, and decide on it: confirm puts it into the draft, cancel discards it.
+"""Generate an article for a draft, then confirm it, which replaces the draft's text, or cancel it, which discards it.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **an article costs one AI-writing credit**, and confirming **replaces the draft's text**. Then:
 
     python examples/article.py CONTENT_ID
 
-Without an identifier it lists drafts. The draft's keyword must have been analyzed. An article takes a few
-minutes in the sandbox. If you stop the example, the article waits in review, and the next run decides on it.
-The state is the file articles.db, or the address in CMSAPI_STATE.
+Without an identifier, it lists drafts. A keyword of the draft's page must have been analyzed. An article takes a few
+minutes in the sandbox. If you stop the example, the finished article waits for review, and the next run decides on it.
+The state is stored in the file articles.db, or at the address in CMSAPI_STATE.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETTINGS = GenerationSettings(fact_checking_enabled=True, custom_instructions="S
 
 
 async def drafts(client: Client) -> None:
-    """List the drafts of all workspaces."""
+    """Print the drafts of all workspaces."""
     async for workspace in client.workspaces.list():
         async for content in client.contents.list(workspace.id):
             if content.type == "DRAFT":
@@ -32,12 +32,12 @@ async def drafts(client: Client) -> None:
 
 
 async def write(client: Client, content_id: str) -> None:
-    """Generate an article, or find one that waits in review; decide on it, and show it if it was applied."""
+    """Generate an article, or find one that awaits review, and decide on it; print it if it is applied, else exit."""
     before = await client.contents.get(content_id)
     print(f"{before.title}: version {before.version}, score {before.content_score}")
 
     async def decide(review: GenerationReview) -> Literal["confirm", "cancel"]:
-        """Confirm, unless a colleague has changed the draft meanwhile: that change would be lost."""
+        """Confirm, unless the draft has changed since this run began: confirming would overwrite the change."""
         now = await client.contents.get(review.content_id)
         return "confirm" if now.version == before.version else "cancel"
 

@@ -1,12 +1,12 @@
 """Analyze keywords in a batch that survives Ctrl-C, kill -9 and power cuts.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Then, with one identifier per line in a file:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **each keyword costs one analysis credit**. Then, with one identifier per line in a file:
 
     python examples/batch.py keywords-2026-11 keyword-ids.txt
 
-Kill it whenever you like, and run it again: it continues, and pays for nothing twice. The state is the file batches.db,
-or the address in CMSAPI_STATE. Failed keywords stay failed; append `--retry` to launch them again.
+Stop it at any time and run it again: it continues, and nothing is paid for twice. The state is stored in the file
+batches.db, or at the address in CMSAPI_STATE. Failed keywords stay failed; append `--retry` to launch them again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATE = os.environ.get("CMSAPI_STATE", "sqlite:///batches.db")
 
 
 async def main(name: str, keyword_ids: list[str], *, retry: bool) -> int:
-    """Analyze the keywords, print each outcome, and return the exit status."""
+    """Analyze the keywords (with ``retry``, failed ones again), print each outcome, and return the exit status."""
     async with Client(state=STATE) as client, client.jobs.batch(name) as batch:
         if retry:
             print(f"{await batch.retry_failed()} failed keywords will be launched again")

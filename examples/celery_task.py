@@ -1,14 +1,14 @@
 """Analyze keywords in a Celery task, on any number of workers, each of which may be killed at any moment.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **each keyword costs one analysis credit**. Both commands need CELERY_BROKER_URL and
 CELERY_RESULT_BACKEND (redis://…); all workers also need the same CMSAPI_STATE (redis://… or postgresql://…; on one host
 sqlite:////var/lib/app/launches.db). Then, in two terminals:
 
     PYTHONPATH=examples celery -A celery_task worker --concurrency 4
     python examples/celery_task.py keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-Running the command again continues the batch of that name, and nothing is paid for twice.
+Running the second command again continues the batch of that name, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class UnfinishedError(Exception):
 
 @app.task(name="analyze", autoretry_for=(TransportError, StateError, UnfinishedError), retry_backoff=10, max_retries=20)
 def analyze(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Analyze keywords until all analyses have ended. Each task has its own event loop, and so its own client."""
+    """Run the batch in the task's own event loop; Celery retries the task if analyses have not ended."""
     return asyncio.run(run(name, keyword_ids))
 
 
 async def run(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Run the batch, or continue it, and return the outcome of each keyword as text."""
+    """Run or continue the batch, and return each keyword's outcome as text; raise if an analysis has not ended."""
     async with Client() as client, client.jobs.batch(name) as batch:
         outcomes = await batch.map(client.keywords.analyze, keyword_ids)
         if batch.unfinished:
@@ -52,7 +52,7 @@ async def run(name: str, keyword_ids: list[str]) -> dict[str, str]:
 
 
 def described(outcome: Any) -> str:
-    """Return an outcome as text, which every result serializer of Celery supports."""
+    """Return ``outcome`` as text, which every result serializer of Celery supports."""
     return str(outcome.value.analysis_status) if outcome.ok else f"{type(outcome.error).__name__}: {outcome.error}"
 
 

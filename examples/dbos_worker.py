@@ -1,14 +1,14 @@
-"""Analyze keywords as durable DBOS workflows: a workflow that dies is resumed when its worker starts again.
+"""Analyze keywords as durable DBOS workflows: after a crash, workflows resume when their worker restarts.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **each keyword costs one analysis credit**. Workers need CMSAPI_STATE
 (sqlite:////var/lib/app/launches.db; postgresql://… for several hosts), and both commands need WORKFLOWS, DBOS's
 database (sqlite:////var/lib/app/workflows.db or postgresql://…). Then, in two terminals:
 
     python examples/dbos_worker.py work
     python examples/dbos_worker.py analyze keywords-2026-11 KEYWORD_ID KEYWORD_ID
 
-Running `analyze` again finds the earlier workflows, and nothing is paid for twice.
+Running `analyze` again under the same name finds the earlier workflows, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ client: Client
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return True if a step is worth another try: after any error of cmsapi but a `JobError`."""
+    """Return True if a step should be retried after ``error``: any error of cmsapi except a `JobError`."""
     return isinstance(error, CMSError) and not isinstance(error, JobError)
 
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=30, should_retry=may_pass)
 async def analyze(keyword_id: str) -> str:
-    """Analyze one keyword; after a crash, the repeated step finds the launch by the identifier of the workflow."""
+    """Analyze one keyword in a batch named after the workflow, where a step repeated after a crash finds its launch."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
         [outcome] = await batch.map(client.keywords.analyze, [keyword_id])
     return str(outcome.result().analysis_status)
@@ -42,12 +42,12 @@ async def analyze(keyword_id: str) -> str:
 
 @DBOS.workflow(name="analysis")
 async def analysis(keyword_id: str) -> str:
-    """Analyze a keyword; add further work on it as further steps."""
+    """Analyze a keyword. Further work on the keyword would be added here as further steps."""
     return await analyze(keyword_id)
 
 
 async def work() -> None:
-    """Run workflows until SIGTERM or Ctrl-C; the next worker resumes those that have not finished."""
+    """Run workflows until SIGTERM or Ctrl-C; a worker restarted under the same name resumes the unfinished ones."""
     global client
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,7 +69,7 @@ async def work() -> None:
 
 
 def analyze_all(name: str, keyword_ids: list[str]) -> None:
-    """Put a workflow for each keyword into the queue, and print their results."""
+    """Enqueue a workflow for each keyword, wait for all of them, and print each result or error."""
     queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"])
     handles: dict[str, WorkflowHandle[str]] = {
         keyword_id: queue.enqueue(

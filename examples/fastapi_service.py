@@ -1,7 +1,7 @@
 """A web service with FastAPI: one client for the process, progress as server-sent events, 503 instead of long waits.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to a state that survives
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **each keyword costs one analysis credit**. Set CMSAPI_STATE to a state that survives
 restarts, such as sqlite:///service.db; several processes or hosts share redis:// or postgresql://. Then:
 
     uvicorn --app-dir examples --port 8080 --timeout-graceful-shutdown 3 fastapi_service:app
@@ -35,7 +35,7 @@ tasks: dict[str, asyncio.Task[Any]] = {}
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open the client of the process; fan-outs may wait for the limits as long as it takes, visitors may not."""
+    """Open the process's client, and a variant for visitors that waits at most `MAX_WAIT` for the rate limits."""
     async with Client() as client:
         app.state.client, app.state.hasty = client, client.with_options(max_wait=MAX_WAIT)
         yield
@@ -48,7 +48,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(CMSError)
 async def problem(request: Request, error: CMSError) -> JSONResponse:
-    """Return the response for an error that a handler raised."""
+    """Return the HTTP response for an error of cmsapi that a handler raised."""
     if isinstance(error, RateLimitWaitError):
         headers = {"Retry-After": str(math.ceil(error.retry_after))}
         return JSONResponse({"error": "The limits of the service are used up."}, 503, headers)
@@ -59,7 +59,7 @@ async def problem(request: Request, error: CMSError) -> JSONResponse:
 
 
 def events(source: AsyncIterator[dict[str, Any]]) -> StreamingResponse:
-    """Return a stream of server-sent events; FastAPI cancels it when the visitor leaves."""
+    """Return ``source`` as a stream of server-sent events; FastAPI cancels it when the visitor leaves."""
 
     async def lines() -> AsyncIterator[str]:
         async for event in source:
@@ -70,14 +70,14 @@ def events(source: AsyncIterator[dict[str, Any]]) -> StreamingResponse:
 
 @app.post("/analyses/{keyword_id}", status_code=202)
 async def analyze(keyword_id: str) -> dict[str, str]:
-    """Launch the analysis of a keyword, or join an analysis that is already running."""
+    """Launch the analysis of a keyword, or join one that is already running, and return its token."""
     job = await app.state.hasty.keywords.analyze(keyword_id)
     return {"token": job.token, "events": f"/analyses/{job.token}"}
 
 
 @app.get("/analyses/{token}")
 async def follow_analysis(token: str) -> StreamingResponse:
-    """Stream the polls of an analysis, and then its result or error; all visitors of one job share its polls."""
+    """Stream the polls of an analysis, and then its result or error; visitors who follow the same job share polls."""
     job = app.state.client.jobs.attach(token, "analysis")
 
     async def source() -> AsyncIterator[dict[str, Any]]:
@@ -93,7 +93,7 @@ async def follow_analysis(token: str) -> StreamingResponse:
 
 @app.post("/batches/{name}", status_code=202)
 async def start(name: str, keyword_ids: list[str]) -> dict[str, str]:
-    """Start a batch in the background, or continue it."""
+    """Start or continue a batch in the background, unless it is already running in this process."""
     if name not in tasks or tasks[name].done():
         client = app.state.client
         fan_out = batches[name] = client.jobs.batch(name).map(client.keywords.analyze, dict.fromkeys(keyword_ids))
@@ -102,7 +102,7 @@ async def start(name: str, keyword_ids: list[str]) -> dict[str, str]:
 
 
 async def run(fan_out: Any) -> None:
-    """Print the outcomes of a batch; the state keeps them."""
+    """Run a batch and print its outcomes, which the state also stores."""
     async with fan_out:
         async for outcome in fan_out:
             print(outcome.item, "analyzed" if outcome.ok else outcome.error)
@@ -110,7 +110,7 @@ async def run(fan_out: Any) -> None:
 
 @app.get("/batches/{name}")
 async def follow_batch(name: str) -> StreamingResponse:
-    """Stream the progress of a batch."""
+    """Stream the progress of a batch; answer with 404 if this process has not started it."""
     if name not in batches:
         raise HTTPException(404, "No such batch in this process: POST starts or continues it.")
 
@@ -123,7 +123,7 @@ async def follow_batch(name: str) -> StreamingResponse:
 
 
 def shown(progress: Progress) -> dict[str, Any]:
-    """Return the progress as a JSON document."""
+    """Return ``progress`` as a dictionary that can be sent as JSON."""
     return {"done": progress.done, "of": progress.total, "failed": progress.failed, "text": str(progress)}
 
 

@@ -1,11 +1,11 @@
-"""Analyze keywords that have never been analyzed, as many as you allow.
+"""Analyze keywords that have never been analyzed, up to a number that you choose.
 
-Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or use those
-of your account, where **each keyword costs one analysis credit**. Then:
+Start `cmsapi sandbox` in another terminal, and set CMSAPI_BASE_URL and CMSAPI_API_KEY to what it prints; or set them
+for your account, where **each keyword costs one analysis credit**. Then:
 
     python examples/script.py 20
 
-The number limits the credits. The sandbox needs a minute or two. For a script that may be killed, see batch.py.
+This spends at most 20 credits; the sandbox needs a minute or two. For a script that may be killed, see batch.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cmsapi import Client
 
 
 async def main(max_credits: int) -> None:
-    """Analyze keywords that have never been analyzed, in all workspaces."""
+    """Search all workspaces for keywords that have never been analyzed, and analyze at most ``max_credits`` of them."""
     async with Client() as client:
         new = {
             keyword.id: keyword.keyword

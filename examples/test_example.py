@@ -18,7 +18,7 @@ from cmsapi.testing import HandlerTransport
 
 
 async def analyze_all(client: Client, keyword_ids: list[str]) -> dict[str, str]:
-    """Return the result of each keyword. This is the code under test; yours would be imported."""
+    """Analyze keywords and return a result for each. This is the code under test; you would import your own."""
     return {
         outcome.item: "analyzed" if outcome.ok else type(outcome.error).__name__
         async for outcome in client.jobs.map(client.keywords.analyze, keyword_ids)
@@ -26,7 +26,7 @@ async def analyze_all(client: Client, keyword_ids: list[str]) -> dict[str, str]:
 
 
 async def title_of(client: Client, keyword_id: str) -> str:
-    """Return a title for a keyword, or a placeholder."""
+    """Return a title for a keyword, or a placeholder if it cannot be read."""
     try:
         return f"All about {(await client.keywords.get(keyword_id)).keyword}"
     except CMSError:
@@ -35,7 +35,7 @@ async def title_of(client: Client, keyword_id: str) -> str:
 
 @pytest.fixture
 def cms_sandbox() -> Sandbox:
-    """Configure the sandbox for this module's tests; without this fixture they would get a default one."""
+    """Return the sandbox for this module's tests; without this fixture, they would get one with default settings."""
     return Sandbox(keywords=20, durations={"analysis": Fixed(120)})
 
 
@@ -52,7 +52,7 @@ async def test_each_keyword_is_analyzed_and_paid_once(cms_client: Client, cms_sa
 @pytest.mark.asyncio
 @pytest.mark.looptime
 async def test_what_fails_is_told(cms_client: Client, cms_sandbox: Sandbox) -> None:
-    """A failed job, and a launch that is lost on its way to the service, become outcomes of their items."""
+    """A failed job and a launch lost on its way to the service appear as errors in the outcomes of their items."""
     fails, lost, works = cms_sandbox.keyword_ids[:3]
     cms_sandbox.set_outcome(fails, "failed")
     cms_sandbox.faults.rules.append(Fault(match="analyze_keyword", after=1, times=1, drop="before"))
@@ -62,7 +62,7 @@ async def test_what_fails_is_told(cms_client: Client, cms_sandbox: Sandbox) -> N
 
 @pytest.mark.asyncio
 async def test_an_answer_written_by_hand() -> None:
-    """A function gives an answer that the sandbox would not give."""
+    """A function answers requests in place of the sandbox, here with a 404."""
     refused = b'{"error": {"code": "not_found", "message": "no such keyword"}}'
     transport = HandlerTransport(lambda request: Response(404, {}, refused))
     async with Client("sk_test", base_url="http://localhost", transport=transport) as client:
@@ -72,7 +72,7 @@ async def test_an_answer_written_by_hand() -> None:
 
 @pytest.mark.asyncio
 async def test_a_mock_of_the_client() -> None:
-    """A mock checks the names and arguments of calls, without any service."""
+    """A mock of the client checks the names and arguments of calls, without any service."""
     client = create_autospec(Client, instance=True)
     client.keywords.get.return_value = Keyword(id="kwd_1", keyword="shoes")
     assert await title_of(client, "kwd_1") == "All about shoes"
