@@ -1,4 +1,4 @@
-"""Models of what the service returns: a class for each resource, and small classes for nested objects."""
+"""Models of the data exchanged with the service: a class for each resource, and smaller ones for nested objects."""
 
 # fmt: off
 # ruff: noqa: I001  (the lists of names are packed, which the import sorter would undo)

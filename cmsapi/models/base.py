@@ -1,4 +1,4 @@
-"""The base class of the models, and the short forms of resources inside other resources."""
+"""The base class of the models, and references to organizations, workspaces, folders and users."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cmsapi.messages import Response
 
 @frozen(kw_only=True, slots=False)
 class Model:
-    """Base class of everything the service returns, a frozen attrs class.
+    """Base class of the models, all of which are frozen attrs classes.
 
     Attributes:
-        extra: Values in the JSON object for which the class has no field, under their names on the wire; in models that
-            the specification does not show, also values that do not fit their field.
-        response: The answer that contained this object; None for nested objects and for objects that you create.
+        extra: Values that the class has no field for, by JSON key. In models that the specification does not describe,
+            also values of an unexpected type, unless the field is required or shows the progress of an analysis.
+        response: The response whose body is this object; otherwise None, as for a list item or a nested object.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)
@@ -26,7 +26,7 @@ class Model:
 
 @frozen(kw_only=True, slots=False)
 class Reference(Model):
-    """Short form of an organization, a workspace or a folder inside another resource."""
+    """Identifier and name of an organization, workspace or folder, as other resources contain them."""
 
     id: str | None = None
     name: str | None = None
@@ -34,7 +34,7 @@ class Reference(Model):
 
 @frozen(kw_only=True, slots=False)
 class UserReference(Model):
-    """Short form of a user inside another resource; only an assignee comes with ``email`` and ``profile_image_url``."""
+    """A user named in another resource; ``email`` and ``profile_image_url`` are set only for an assignee."""
 
     id: str | None = None
     first_name: str | None = None

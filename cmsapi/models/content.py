@@ -24,14 +24,14 @@ class ContentStatus(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentSummary(Model):
-    """A content as lists show it.
+    """A content without its text, as lists show it.
 
     Attributes:
         type: ``DRAFT``, ``PUBLISHED`` or ``ORIGINAL``.
-        content_score: How well the text follows the recommendations for its keyword, 0 to 100; None before it is known.
+        content_score: How well the text follows the recommendations for its keyword, 0 to 100; None if not known.
         updated_at: When anything in the content last changed.
-        content_updated_at: When its body last changed.
-        folder: The folder that contains it; None if it is in no folder.
+        content_updated_at: When the body of the content last changed.
+        folder: The folder that contains the content; None if it is in no folder.
     """
 
     id: str
@@ -52,10 +52,10 @@ class ContentSummary(Model):
 
 @frozen(kw_only=True, slots=False)
 class Generation(Model):
-    """The generation of an article.
+    """A generation of an article for a content.
 
     Attributes:
-        status: ``queued`` after the launch, ``review`` when the article awaits a decision; no others are specified.
+        status: ``queued`` after the launch, ``review`` when the article awaits a decision; others are not specified.
         type: Kind of generation; set only in `Content.last_generation`.
     """
 
@@ -71,7 +71,7 @@ class Content(ContentSummary):
     Attributes:
         html: Body as the editor stores it, with comments and fact-check marks. Publish ``html_sanitized`` instead.
         html_sanitized: Body to publish, without the editor's marks.
-        version: Number that an update must repeat, so that it cannot overwrite a newer change.
+        version: Number to pass to `contents.update`, so that the update cannot overwrite a newer change.
     """
 
     html: str | None = field(default=None, repr=reprlib.repr)
@@ -86,7 +86,7 @@ class Content(ContentSummary):
 
 @frozen(kw_only=True, slots=False)
 class GenerationSettings(Model):
-    """Settings for a generation (specification 4.4). Settings that are None are left to the service."""
+    """Settings for a generation (specification 4.4). The service decides those that are None."""
 
     brand_voice_id: str | None = None
     custom_instructions: str | None = field(default=None, repr=reprlib.repr)

@@ -1,4 +1,4 @@
-"""Searches for content ideas, and the ideas found (specification 2.6)."""
+"""Searches for content ideas, and the ideas that they find (specification 2.6)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContentIdeaSearch(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentIdea(Model):
-    """An idea for a content. The specification shows none of its fields; further keys are in ``extra``."""
+    """An idea for a content. The specification lists no fields of ideas; JSON keys without a field are in ``extra``."""
 
     id: str | None = None
     keyword: str | None = None
@@ -39,10 +39,10 @@ class ContentIdea(Model):
 
 @frozen(kw_only=True)
 class ContentIdeas(Sequence[ContentIdea]):
-    """The ideas of a finished search, as a sequence.
+    """The ideas that a finished search found, as a sequence.
 
     Attributes:
-        complete: False if the service announced more ideas than it listed.
+        complete: False if the service listed fewer ideas than it announced.
     """
 
     search: ContentIdeaSearch

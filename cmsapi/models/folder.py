@@ -15,7 +15,7 @@ class Folder(Model):
 
     Attributes:
         depth: Number of folders above it, as counted by the service.
-        parent_folder_id: Identifier of the folder above it; None at the top.
+        parent_folder_id: Identifier of the folder above it; None for a top-level folder.
     """
 
     id: str
@@ -28,11 +28,11 @@ class Folder(Model):
 class FolderTree:
     """The tree of a workspace's folders, made from the service's flat list.
 
-    Each folder in the list appears in the tree once. A folder whose parent is not in the list is a root, and so is
-    one folder in each cycle of parents. Siblings keep the order of the list.
+    The roots are the folders without a parent in the list, and one folder of each cycle of parents. Siblings keep the
+    order of the list. Iterating over the tree yields each folder once, before the folders below it.
 
     Attributes:
-        roots: Folders at the top.
+        roots: Folders at the top of the tree.
     """
 
     def __init__(self, folders: Iterable[Folder]) -> None:
@@ -47,7 +47,7 @@ class FolderTree:
         self._children = {id_: tuple(below.get(id_, ())) for id_ in self._folders}
 
     def _place(self, id_: str) -> None:
-        """Set the parents of a folder and of the folders above it."""
+        """Record the parent of a folder and of each folder above it; None marks a root and so cuts a cycle."""
         passed = set()
         while id_ not in self._parents:
             passed.add(id_)
@@ -59,7 +59,7 @@ class FolderTree:
             id_ = parent
 
     def children(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders directly below a folder, given as a `Folder` or an identifier.
+        """Return the folders directly below ``folder``, which is a `Folder` or its identifier.
 
         Raises:
             KeyError: The folder is not in the tree.
@@ -67,7 +67,7 @@ class FolderTree:
         return self._children[_id(folder)]
 
     def path(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders from a root down to and including a folder.
+        """Return the folders from a root down to ``folder`` (a `Folder` or its identifier), which is included.
 
         Raises:
             KeyError: The folder is not in the tree.
@@ -78,7 +78,7 @@ class FolderTree:
         return tuple(reversed(upwards))
 
     def walk(self) -> Iterator[tuple[int, Folder]]:
-        """Yield ``(depth, folder)`` for each folder, followed by the folders below it; a root has depth 0."""
+        """Yield ``(depth, folder)`` for all folders, each before the folders below it; a root has depth 0."""
         pending = [(0, folder) for folder in reversed(self.roots)]
         while pending:
             depth, folder = pending.pop()

@@ -12,11 +12,11 @@ from cmsapi.models.base import Model
 
 @frozen(kw_only=True, slots=False)
 class WebPage(Model):
-    """A page of the tracked website, to which keywords and contents belong.
+    """A page of the tracked website. Each keyword and each content belongs to a page.
 
     Attributes:
-        url: Address; None for a draft's empty page (specification 4.3).
-        last_status_code: HTTP status of the last visit.
+        url: Address; None for the empty page of a draft that was created without a page (specification 4.3).
+        last_status_code: HTTP status of the service's last visit.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Prompt(Model):
 
 @frozen(kw_only=True, slots=False)
 class ReportSource(Model):
-    """A source that an answer engine names."""
+    """A source that an AI answer engine names."""
 
     category: str | None = None
     domain: str | None = None
@@ -72,7 +72,7 @@ class ReportSource(Model):
 
 @frozen(kw_only=True, slots=False)
 class ReportBrand(Model):
-    """A brand that an answer engine names."""
+    """A brand that an AI answer engine names."""
 
     category: str | None = None
     count: int | None = None
@@ -84,9 +84,9 @@ class Report(Model):
     """How well a text follows the recommendations for a keyword or a prompt.
 
     Attributes:
-        score: 0.0 to 1.0; the ``content_score`` of a content is 0 to 100 instead.
+        score: 0.0 to 1.0, unlike the ``content_score`` of a content, which is 0 to 100.
         recommendations: What to improve, as the service sends it.
-        preview: Preview of the answer, as the service sends it.
+        preview: Preview, as the service sends it; its meaning is not specified.
     """
 
     score: float | None = None
@@ -98,7 +98,7 @@ class Report(Model):
 
 @frozen(kw_only=True, slots=False)
 class PromptReport(Model):
-    """Reports for a prompt by answer engine; engines without an attribute are in ``extra``.
+    """Reports on a text for a prompt, one for each AI answer engine; those without an attribute are in ``extra``.
 
     Attributes:
         chatgpt: The report for ChatGPT; None if there is none.

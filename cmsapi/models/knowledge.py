@@ -11,7 +11,7 @@ from cmsapi.models.base import Model, Reference
 
 @frozen(kw_only=True, slots=False)
 class BrandVoice(Model):
-    """An editorial identity for generated articles; its ``id`` goes into `GenerationSettings`."""
+    """An editorial identity for generated articles; pass its ``id`` to `GenerationSettings` as ``brand_voice_id``."""
 
     id: str
     name: str | None = None
@@ -32,10 +32,10 @@ class WorkspaceReference(Reference):
 
 @frozen(kw_only=True, slots=False)
 class KnowledgeDocument(Model):
-    """A document that the generation of articles may use.
+    """A document that the service may use when it generates articles.
 
     Attributes:
-        status: State of its processing: ``pending``, ``success`` or ``failed``.
+        status: ``pending``, ``success`` or ``failed``: whether the service has processed the document.
         type: ``text``, ``url`` or ``file``.
     """
 

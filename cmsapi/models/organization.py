@@ -53,7 +53,7 @@ class Member(Model):
     """A member of an organization or of a workspace.
 
     Attributes:
-        role: ``Admin`` or ``Member`` in an organization (specification 2.8); other roles in workspaces, e.g. ``owner``.
+        role: ``Admin`` or ``Member`` in an organization (specification 2.8); a workspace has others, such as ``owner``.
     """
 
     id: str | None = None
@@ -68,7 +68,7 @@ class Member(Model):
 
 @frozen(kw_only=True, slots=False)
 class Workspace(Model):
-    """A tracked website."""
+    """A workspace, which tracks one website."""
 
     id: str
     name: str | None = None
@@ -81,7 +81,7 @@ class Workspace(Model):
 
 
 class CreditType(StrEnum):
-    """Types of credit (specification 2.7). Unlisted types are accepted, too, because the service may add types."""
+    """A type of credit (specification 2.7). ``CreditType(word)`` takes other words, too: the service may add types."""
 
     ANALYSIS = "analysis"
     AI_WRITING = "ai_writing"
@@ -110,8 +110,8 @@ class CreditUsage(Model):
     """One use of credits.
 
     Attributes:
-        amount: Credits spent.
-        remaining_credits: Credits of this type that were left afterwards.
+        amount: Number of credits spent.
+        remaining_credits: Number of credits of this type that were left afterwards.
     """
 
     id: str | None = None
