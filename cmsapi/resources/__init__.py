@@ -1,4 +1,4 @@
-"""The attributes of a client: one class for each resource of the service."""
+"""The classes behind a client's attributes, such as ``client.contents``: one for each resource of the service."""
 
 # fmt: off
 from cmsapi.resources.content_ideas import ContentIdeaSearches

@@ -8,7 +8,7 @@ from cmsapi.wire.converter import camel
 
 
 class Resource:
-    """Base class of the resources of a client."""
+    """Base class of a client's resources, which use its pipeline and its launcher."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._pipeline = launcher.pipeline
@@ -16,9 +16,9 @@ class Resource:
 
 
 def texts(**values: object) -> dict[str, str]:
-    """Return the texts that are not None, under their names on the wire.
+    """Return those of ``values`` that are not None, under their names on the wire.
 
     Raises:
-        ArgumentError: A value is not text.
+        ArgumentError: A value is neither text nor None.
     """
     return {camel(name): check_text(name, value, minimum=0) for name, value in values.items() if value is not None}

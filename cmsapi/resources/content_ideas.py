@@ -11,24 +11,24 @@ from cmsapi.wire.paging import Paginator
 
 
 class ContentIdeaSearches(Resource):
-    """Launch and read searches for content ideas."""
+    """Launch searches for content ideas, and read searches and the ideas that they found."""
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
-        """Launch a search; one request and one content-idea-search credit (specification 4.6).
+        """Launch a search for content ideas; one request and one content-idea-search credit (specification 4.6).
 
-        A second search for the same keyword costs another credit. The first search of a program costs one more request.
+        A repeated search costs a credit again. The balance, if unknown, is read first, which costs one more request.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             keyword: Keyword or topic, at least one character.
 
         Returns:
-            The job; ``await job`` returns the search with its ideas.
+            The job; ``await job`` returns the ideas and, in their attribute ``search``, the search.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The answer was lost; nothing shows whether the search was launched.
-            ConflictError: The service refused for another reason.
+            LaunchUnknownError: No answer confirmed the launch; the search may have been launched and charged.
+            ConflictError: The service refused the launch for another reason.
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._launcher.launch(JobKind.SEARCH, workspace_id, name=keyword, body=body)
@@ -37,7 +37,7 @@ class ContentIdeaSearches(Resource):
         """Return a search with its status; one request, no credit (specification 4.6).
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The search does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_content_idea_search", ContentIdeaSearch, search_id)
 
@@ -50,6 +50,6 @@ class ContentIdeaSearches(Resource):
             limit: Ideas per page, 1 to 100.
 
         Raises:
-            ConflictError: The search has not finished.
+            ConflictError: The search has not succeeded.
         """
         return self._pipeline.list("list_content_ideas", ContentIdea, search_id, page=page, limit=limit)

@@ -1,9 +1,9 @@
 """Contents: drafts and articles (specification 2.4, 4.3).
 
-Updates use optimistic locking: an update repeats the ``version`` of the content, and a stale version is refused with
-409 (specification 9, rule 4). `update` does just that. `edit` follows specification 7, retry rule 3: it reads the
-content, applies the change, sends it, and starts again on a conflict. Since a lost answer may hide an accepted update,
-a content that shows the change counts as changed.
+A stale ``version`` in an update is refused with 409 (specification 9, rule 4). `Contents.update` sends one update.
+`Contents.edit` follows specification 7, retry rule 3: it reads the content, applies the change, sends the
+update, and starts again after a conflict. Since a lost answer may hide an accepted update, `Contents.edit` then reads
+the content, and returns it if it shows the change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Changes: TypeAlias = Mapping[str, Any]
 
 
 class Contents(Resource):
-    """Read, create, change, publish and delete contents."""
+    """Read, create, change and delete contents, mark them as published, and generate articles."""
 
     def list(
         self,
@@ -50,15 +50,15 @@ class Contents(Resource):
     ) -> Paginator[ContentSummary]:
         """List the contents of a workspace without their text; one request per page, no credit.
 
-        The specification does not show this list; its filters come from a public reference for the API.
+        The specification does not show this call; its filters come from a public reference for the API.
 
         Args:
-            workspace_id: The workspace.
-            assigned_to_id: Only contents assigned to this user.
+            workspace_id: Identifier of the workspace.
+            assigned_to_id: Only contents assigned to the user with this identifier.
             content_score: Only contents with this score, 0 to 100.
             content_score_min: Only contents with at least this score.
             content_score_max: Only contents with at most this score.
-            content_status_id: Only contents with this workflow status, or with one of several.
+            content_status_id: Only contents whose workflow status has this identifier, or one of several.
             page: Number of the first page to read, from 1.
             limit: Contents per page, 1 to 100.
         """
@@ -82,10 +82,10 @@ class Contents(Resource):
         return self._pipeline.list("list_contents", ContentSummary, workspace_id, params=params, page=page, limit=limit)
 
     async def get(self, content_id: str) -> Content:
-        """Return a content with its text; one request, no credit.
+        """Return a content with its text; one request, no credit. The specification does not show this call.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The content does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_content", Content, content_id)
 
@@ -105,19 +105,19 @@ class Contents(Resource):
         """Create a draft; one request, no credit (specification 4.3).
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
-            page_id: The page to attach it to; None creates an empty page, shown as the content's ``page``.
-            folder_id: The folder to put it in.
-            assigned_to_id: The user to assign it to.
-            content_status_id: Its workflow status.
-            due_date: When it is due; a time without a zone is taken as UTC.
+            page_id: Identifier of the page to attach the draft to; None creates an empty page, the result's ``page``.
+            folder_id: Identifier of the folder to put the draft in.
+            assigned_to_id: Identifier of the user to assign the draft to.
+            content_status_id: Identifier of the workflow status.
+            due_date: When the draft is due; a time without a zone is taken as UTC.
 
         Raises:
-            OutcomeUnknownError: The draft may exist; list the contents before repeating the call.
-            ValidationError: An identifier does not exist.
+            OutcomeUnknownError: The answer was lost, and the draft may exist: list the contents before you call again.
+            ValidationError: The service refuses a field, for example an identifier that does not exist.
         """
         fields = _fields(
             title=title,
@@ -147,22 +147,22 @@ class Contents(Resource):
     ) -> Content:
         """Change a content whose version is known; one request, no credit. `edit` reads the version itself.
 
-        Omitted fields stay unchanged. None clears a field: ``folder_id=None`` takes the content out of its folder.
+        Omitted fields stay unchanged. None clears any field but the title: ``folder_id=None`` means no folder.
 
         Args:
-            content_id: The content.
-            version: Its ``version``, read together with the fields to change.
+            content_id: Identifier of the content.
+            version: The ``version`` of the content that the change is based on.
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
-            folder_id: The folder to put it in.
-            assigned_to_id: The user to assign it to.
-            content_status_id: Its workflow status.
-            due_date: When it is due; a time without a zone is taken as UTC.
+            folder_id: Identifier of the folder to put the content in.
+            assigned_to_id: Identifier of the user to assign the content to.
+            content_status_id: Identifier of the workflow status.
+            due_date: When the content is due; a time without a zone is taken as UTC.
 
         Raises:
             ConflictError: The version is stale (specification 9, rule 4); read the content again, or use `edit`.
-            OutcomeUnknownError: The content may have been changed; read it before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the content may have changed: read it before you call again.
         """
         fields = _fields(
             title=title,
@@ -181,25 +181,25 @@ class Contents(Resource):
     async def edit(
         self, content_id: str, change: Callable[[Content], Changes | Awaitable[Changes]], *, attempts: int = 5
     ) -> Content:
-        """Change the current version of a content, and try again after each conflicting change; no credit.
+        """Change the current version of a content, and try again after each conflict; no credit.
 
-        Costs two requests, and two more for each conflict (specification 7, retry rule 3)::
+        Costs two requests, two more for each conflict, and one after a lost answer (specification 7, retry rule 3)::
 
             await client.contents.edit(id, lambda content: {"title": f"{content.title} in 2026"})
 
         Args:
-            content_id: The content.
-            change: Function or coroutine function that takes the content and returns a mapping of fields to change,
-                with the names of `update`. After a conflict it gets the newer content. An empty mapping sends nothing.
+            content_id: Identifier of the content.
+            change: Function or coroutine function that takes the content and returns the fields to change: a mapping
+                with the names of `update`, or an empty one to change nothing. It is called again after a conflict.
             attempts: Maximum number of updates to send.
 
         Returns:
-            The content with the change.
+            The changed content; the content as it was read if there is nothing to change.
 
         Raises:
-            EditConflictError: Each attempt was refused with 409. Nothing was changed.
-            OutcomeUnknownError: The answer was lost, and the content does not show the change.
-            ServerError: The service failed, and the content does not show the change.
+            EditConflictError: Every update was refused with 409. Nothing was changed.
+            OutcomeUnknownError: The answer was lost, and the content does not show the change or cannot be read.
+            ServerError: The service failed, and the content does not show the change or cannot be read.
         """
         check_number("attempts", attempts, 1)
         content, attempt = await self.get(content_id), 0
@@ -234,46 +234,46 @@ class Contents(Resource):
         The specification does not show this call.
 
         Args:
-            content_id: The content.
-            url: Where it was published.
+            content_id: Identifier of the content.
+            url: Address at which the content was published.
 
         Raises:
-            OutcomeUnknownError: The content may be marked; read it before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the content may be marked: read it before you call again.
         """
         return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
-        """Delete a content with its text for good; one request, no credit (specification 4.3).
+        """Delete a content and its text for good; one request, no credit (specification 4.3).
 
-        If an answer is lost, the request is repeated; a content that is gone by then counts as deleted.
+        After a lost answer, the request is repeated; a content that no longer exists then counts as deleted.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The content does not exist, or is not visible to this key.
         """
         await self._pipeline.call("delete_content", NoneType, content_id)
 
     async def generate(
         self, content_id: str, settings: GenerationSettings | None = None, *, on_review: OnReview | None = None
     ) -> Job[GenerationReview]:
-        """Launch the generation of an article; two requests and AI-writing credits (specification 4.4).
+        """Launch the generation of an article; two requests and an AI-writing credit (specification 4.4).
 
-        While a generation of the content with the same settings is running or awaiting its decision, its job is
-        returned, and nothing is charged.
+        If the state has a job for the content with the same settings that is running or in review, that job is returned
+        instead, and nothing is charged.
 
         Args:
-            content_id: A draft whose keyword has a completed analysis.
+            content_id: Identifier of a draft whose keyword has a completed analysis.
             settings: Brand voice, instructions and sources.
-            on_review: Decision on the article: ``"confirm"``, ``"cancel"``, or a function, which may be async, that
-                takes the `GenerationReview` and returns one of these, or None to leave it in review.
+            on_review: Decision on the article: ``"confirm"``, ``"cancel"``, or a function or coroutine function that
+                takes the `GenerationReview` and returns one of the two, or None to leave the article in review.
 
         Returns:
-            The job; ``await job`` returns the review, to ``confirm()`` or ``cancel()``.
+            The job; ``await job`` returns the `GenerationReview`, whose ``confirm`` and ``cancel`` end the review.
 
         Raises:
-            JobError: A generation with other settings is under way.
+            JobError: A generation of the content with other settings is under way.
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The answer was lost, and the content does not show whether the generation was launched.
-            ConflictError: The service refused, for example because the keyword is not analyzed.
+            LaunchUnknownError: No answer confirmed the launch, nor does the content show it; a credit may be spent.
+            ConflictError: The service refused the launch, for example because the keyword has not been analyzed.
         """
         if settings is not None and not isinstance(settings, GenerationSettings):
             raise ArgumentError("settings", f"must be GenerationSettings, got {type(settings).__name__}")
@@ -288,13 +288,13 @@ class Contents(Resource):
         """Return the current generation of a content; one request, no credit (specification 4.4).
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The content has no generation, does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_generation", Generation, content_id)
 
 
 def _fields(**fields: Any) -> dict[str, Any]:
-    """Check the fields that are not `UNSET`, and return them under their names on the wire."""
+    """Check the fields that are not `UNSET`, and return them by their names on the wire; refuse invalid values."""
     changed = {name: value for name, value in fields.items() if value is not UNSET}
     for name, value in changed.items():
         if name == "title":

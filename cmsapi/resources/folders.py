@@ -26,12 +26,12 @@ class Folders(Resource):
         """Create a folder; one request, no credit. The specification does not show this call.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             name: Name, at least one character.
-            parent_folder_id: The folder above it; None for the top level.
+            parent_folder_id: Identifier of the folder to put the new one in; None for the top level.
 
         Raises:
-            OutcomeUnknownError: The folder may exist; list the folders before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the folder may exist: list the folders before you call again.
         """
         body = {"name": check_text("name", name), **texts(parent_folder_id=parent_folder_id)}
         return await self._pipeline.call("create_folder", Folder, workspace_id, json=body)
@@ -39,10 +39,10 @@ class Folders(Resource):
     async def delete(self, folder_id: str) -> None:
         """Delete a folder for good; one request, no credit (specification 4.2).
 
-        Its contents are kept, without a folder; afterwards nothing shows which contents were in it. If an answer is
-        lost, the request is repeated; a folder that is gone by then counts as deleted.
+        The contents are kept and belong to no folder; afterwards, nothing shows which ones were in the folder. After a
+        lost answer, the request is repeated; a folder that no longer exists then counts as deleted.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The folder does not exist, or is not visible to this key.
         """
         await self._pipeline.call("delete_folder", NoneType, folder_id)

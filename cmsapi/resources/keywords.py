@@ -14,13 +14,13 @@ from cmsapi.wire.paging import Paginator
 
 
 class Pages(Resource):
-    """Read, import, crawl and delete pages. Only the deletion is in the specification."""
+    """Read, import and delete pages, and have them crawled. The specification shows only the deletion."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[WebPage]:
         """List the pages of a workspace; one request for each page of the list, no credit.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             page: Number of the first page of the list to read, from 1.
             limit: Pages of the website per page of the list, 1 to 100.
         """
@@ -30,7 +30,7 @@ class Pages(Resource):
         """Return a page; one request, no credit.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The page does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_page", WebPage, page_id)
 
@@ -38,37 +38,37 @@ class Pages(Resource):
         """Import a page of the website by its address; one request, no credit.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             url: Address of the page, at least one character.
 
         Raises:
-            OutcomeUnknownError: The page may have been imported; list the pages before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the page may exist: list the pages before you call again.
         """
         return await self._pipeline.call("import_page", WebPage, workspace_id, json={"url": check_text("url", url)})
 
     async def crawl(self, page_id: str) -> None:
-        """Ask the service to visit a page again, which it does later; one request, no credit."""
+        """Ask the service to crawl a page again, which it does later; one request, no credit."""
         await self._pipeline.call("crawl_page", NoneType, page_id)
 
     async def delete(self, page_id: str) -> None:
         """Delete a page and **all its contents** for good; one request, no credit (specification 4.3).
 
-        If an answer is lost, the request is repeated; a page that is gone by then counts as deleted.
+        After a lost answer, the request is repeated; a page that no longer exists then counts as deleted.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The page does not exist, or is not visible to this key.
         """
         await self._pipeline.call("delete_page", NoneType, page_id)
 
 
 class Keywords(Resource):
-    """Read, add and analyze keywords, and score texts against their recommendations."""
+    """Read, add and analyze keywords, and score texts for them. The specification shows only `get` and `analyze`."""
 
     def list(self, page_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Keyword]:
         """List the keywords of a page; one request for each page of the list, no credit.
 
         Args:
-            page_id: The page of the website.
+            page_id: Identifier of the page of the website.
             page: Number of the first page of the list to read, from 1.
             limit: Keywords per page of the list, 1 to 100.
         """
@@ -78,7 +78,7 @@ class Keywords(Resource):
         """Return a keyword; one request, no credit (specification 4.5).
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The keyword does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_keyword", Keyword, keyword_id)
 
@@ -86,11 +86,11 @@ class Keywords(Resource):
         """Track a keyword for a page; one request, no credit.
 
         Args:
-            page_id: The page of the website.
+            page_id: Identifier of the page of the website.
             keyword: Search term, at least one character.
 
         Raises:
-            OutcomeUnknownError: The keyword may have been added; list the keywords before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the keyword may exist: list keywords before you call again.
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._pipeline.call("add_keyword", Keyword, page_id, json=body)
@@ -98,18 +98,18 @@ class Keywords(Resource):
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
 
-        While an analysis of the keyword is running, its job is returned, and nothing is charged.
+        If the state has a running job for the keyword, that job is returned instead, and nothing is charged.
 
         Args:
-            keyword_id: The keyword.
+            keyword_id: Identifier of the keyword.
 
         Returns:
             The job; ``await job`` returns the keyword as it is after the analysis.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The answer was lost, and the keyword does not show whether the analysis was launched.
-            ConflictError: The service refused for another reason.
+            LaunchUnknownError: No answer confirmed the launch, nor does the keyword show it; a credit may be spent.
+            ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
 
@@ -122,30 +122,30 @@ class Keywords(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> Report:
-        """Score a content or a text against the recommendations for a keyword; one request, no credit.
+        """Score a content or a text for a keyword, and return the report; one request, no credit.
 
         Args:
-            keyword_id: A keyword that has been analyzed.
-            content_id: The content to score, instead of title and html.
+            keyword_id: Identifier of a keyword that has been analyzed.
+            content_id: Identifier of the content to score, instead of ``title`` and ``html``.
             title: Title of the text to score.
             html: Body of the text to score.
-            meta_description: Description for search engines, which is scored, too.
+            meta_description: Description for search engines, which is scored as well.
 
         Raises:
-            ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
+            ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
 
 
 class Prompts(Resource):
-    """Read, add and analyze prompts, and score texts against them. The specification does not show these calls."""
+    """Read, add and analyze prompts, and score texts for them. The specification does not show these calls."""
 
     def list(self, keyword_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Prompt]:
         """List the prompts of a keyword; one request per page, no credit.
 
         Args:
-            keyword_id: The keyword.
+            keyword_id: Identifier of the keyword.
             page: Number of the first page to read, from 1.
             limit: Prompts per page, 1 to 100.
         """
@@ -155,7 +155,7 @@ class Prompts(Resource):
         """Return a prompt; one request, no credit.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The prompt does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_prompt", Prompt, prompt_id)
 
@@ -163,11 +163,11 @@ class Prompts(Resource):
         """Add a prompt to a keyword; one request, no credit.
 
         Args:
-            keyword_id: The keyword.
-            prompt: Question, at least one character.
+            keyword_id: Identifier of the keyword.
+            prompt: The question, at least one character.
 
         Raises:
-            OutcomeUnknownError: The prompt may exist; list the prompts before repeating the call.
+            OutcomeUnknownError: The answer was lost, and the prompt may exist: list the prompts before you call again.
         """
         body = {"prompt": check_text("prompt", prompt)}
         return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
@@ -175,19 +175,18 @@ class Prompts(Resource):
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, presumably, one analysis credit.
 
-        While an analysis of the prompt is running, its job is returned, and nothing is charged. The specification does
-        not show this call.
+        If the state has a running job for the prompt, that job is returned instead, and nothing is charged.
 
         Args:
-            prompt_id: The prompt.
+            prompt_id: Identifier of the prompt.
 
         Returns:
             The job; ``await job`` returns the prompt as it is after the analysis.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The answer was lost, and the prompt does not show whether the analysis was launched.
-            ConflictError: The service refused for another reason.
+            LaunchUnknownError: No answer confirmed the launch, nor does the prompt show it; a credit may be spent.
+            ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.PROMPT, prompt_id)
 
@@ -200,27 +199,27 @@ class Prompts(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> PromptReport:
-        """Score a content or a text against the answers of AI answer engines to a prompt; one request, no credit.
+        """Score a content or a text for a prompt, and return a report per AI answer engine; one request, no credit.
 
         Args:
-            prompt_id: A prompt; before its analysis it has no report.
-            content_id: The content to score, instead of title and html.
+            prompt_id: Identifier of a prompt; there are no reports before the prompt has been analyzed.
+            content_id: Identifier of the content to score, instead of ``title`` and ``html``.
             title: Title of the text to score.
             html: Body of the text to score.
-            meta_description: Description for search engines, which is scored, too.
+            meta_description: Description for search engines, which is scored as well.
 
         Raises:
-            ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
+            ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
 
 
 def scored(content_id: str | None, title: str | None, html: str | None, meta_description: str | None) -> dict[str, str]:
-    """Return the body of a request for a score.
+    """Return the JSON body of a request to score a content or a text.
 
     Raises:
-        ArgumentError: Without ``content_id``, title or html is missing; or with it, one of them is given.
+        ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
     """
     if content_id is None:
         check_text("title", title, minimum=0)

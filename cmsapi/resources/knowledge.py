@@ -18,7 +18,7 @@ class BrandVoices(Resource):
         """List the brand voices of a workspace; one request per page, no credit.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             page: Number of the first page to read, from 1.
             limit: Brand voices per page, 1 to 100.
         """
@@ -28,7 +28,7 @@ class BrandVoices(Resource):
         """Return a brand voice; one request, no credit.
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The brand voice does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_brand_voice", BrandVoice, brand_voice_id)
 
@@ -40,7 +40,7 @@ class KnowledgeDocuments(Resource):
         """List the knowledge documents of a workspace; one request per page, no credit (specification 4.8).
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             page: Number of the first page to read, from 1.
             limit: Documents per page, 1 to 100.
         """
@@ -49,22 +49,22 @@ class KnowledgeDocuments(Resource):
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
     ) -> Job[KnowledgeDocument]:
-        """Create a document from text or an address, for the service to process; one request, no credit.
+        """Create a knowledge document from a text or an address; one request, no credit. The service then processes it.
 
         The specification does not show this call.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             name: Name of the document, at least one character.
             text: Text of the document.
-            url: Address to read it from, instead of ``text``.
+            url: Address from which the service reads the text, instead of ``text``.
 
         Returns:
-            The job of processing it; ``job.id`` is the document's id, and ``await job`` returns the document.
+            The processing job; ``job.id`` is the document's id, and ``await job`` returns the processed document.
 
         Raises:
             ArgumentError: Neither or both of ``text`` and ``url`` are given.
-            LaunchUnknownError: The answer was lost; list the documents before repeating the call.
+            LaunchUnknownError: No answer confirmed the creation; list the documents before you call again.
         """
         if (text is None) == (url is None):
             raise ArgumentError("text", "or url must be given, and not both")
@@ -75,6 +75,6 @@ class KnowledgeDocuments(Resource):
         """Return a knowledge document; one request, no credit (specification 4.6b).
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The document does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_knowledge_document", KnowledgeDocument, knowledge_document_id)

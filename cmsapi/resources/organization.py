@@ -28,7 +28,7 @@ class Users(Resource):
 
 
 class Workspaces(Resource):
-    """Read workspaces."""
+    """Read workspaces, their members and their workflow statuses."""
 
     def list(self, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Workspace]:
         """List the workspaces that the key's user can see; one request per page, no credit (specification 4.8).
@@ -43,27 +43,27 @@ class Workspaces(Resource):
         """Return a workspace; one request, no credit (specification 4.2).
 
         Raises:
-            NotFoundError: It does not exist, or is not visible to this key.
+            NotFoundError: The workspace does not exist, or is not visible to this key.
         """
         return await self._pipeline.call("get_workspace", Workspace, workspace_id)
 
     def members(self, workspace_id: str, *, page: int = 1, limit: int = MAX_LIMIT) -> Paginator[Member]:
-        """List the members of a workspace; one request per page, no credit. The specification does not show this.
+        """List the members of a workspace; one request per page, no credit. The specification does not show this call.
 
         Args:
-            workspace_id: The workspace.
+            workspace_id: Identifier of the workspace.
             page: Number of the first page to read, from 1.
             limit: Members per page, 1 to 100.
         """
         return self._pipeline.list("list_workspace_members", Member, workspace_id, page=page, limit=limit)
 
     async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
-        """Return the statuses of a workspace's workflow; one request, no credit. Not in the specification."""
+        """Return a workspace's workflow statuses; one request, no credit. The specification does not show this call."""
         return list(await self._pipeline.call("list_content_statuses", Page[ContentStatus], workspace_id))
 
 
 class CreditUsages(Resource):
-    """List credit usages."""
+    """List what credits were spent on."""
 
     def list(
         self,
@@ -73,7 +73,7 @@ class CreditUsages(Resource):
         page: int = 1,
         limit: int = MAX_LIMIT,
     ) -> Paginator[CreditUsage]:
-        """List the organization's usages of one type of credit; one request per page, no credit (specification 4.7).
+        """List the organization's credit usages of one type; one request per page, no credit (specification 4.7).
 
         Args:
             type: Type of credit; the service takes one type per request.
