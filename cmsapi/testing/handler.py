@@ -1,4 +1,4 @@
-"""A transport with handwritten answers, for cases that the sandbox does not cover."""
+"""A transport whose answers a test provides, for cases that the sandbox does not cover."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Handler: TypeAlias = Callable[[Request], Answer | Awaitable[Answer]]
 
 
 class HandlerTransport:
-    """Transport that calls a function for each request, like ``httpx.MockTransport``, and records the requests.
+    """Transport that records each request and has a function answer it, like ``httpx.MockTransport``.
 
     ::
 
@@ -25,13 +25,13 @@ class HandlerTransport:
             await client.keywords.get("kwd_1")
         assert transport.requests[0].operation == "get_keyword"
 
-    Clients obey limits, retry and poll as usual: run tests that wait in virtual time (looptime), or give their client
-    ``retry=RetryPolicy(max_attempts=1)``. Show an analysis as ``pending`` before its ``success``.
+    Clients obey limits, retry and poll as usual. To avoid real waits, use virtual time (looptime), or give the client
+    ``retry=RetryPolicy(max_attempts=1)``. Report an analysis as ``pending`` first: ``success`` alone may be an old one.
 
     Args:
-        handler: Function or coroutine function that takes a request and returns a `Response`, or a document to send as
-            JSON with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, as a network would; the call
-            raises any other exception unchanged.
+        handler: Function or coroutine function that takes a request and returns a `Response`, or a dict or list, which
+            becomes a JSON answer with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, which stand for
+            network failures, or ``TimeoutError``, for a lost answer; other exceptions reach the caller unchanged.
 
     Attributes:
         requests: The requests in order of arrival, including retries and polls.
@@ -42,7 +42,7 @@ class HandlerTransport:
         self.requests: list[Request] = []
 
     async def send(self, request: Request) -> Response:
-        """Record a request, and return the handler's answer to it."""
+        """Record ``request``, and return the handler's answer; raise ``TypeError`` if the answer has another type."""
         self.requests.append(request)
         answer = self._handler(request)
         if inspect.isawaitable(answer):

@@ -1,7 +1,7 @@
 """Fixtures for pytest, which loads this module in every run if cmsapi is installed.
 
-So the module imports neither the sandbox nor aiohttp before a fixture is used, and needs no other plugin. Both fixtures
-are plain functions and need no event loop: they work with anyio, pytest-asyncio in any mode and loop scope, or neither.
+To keep other runs fast, the module imports neither the sandbox nor aiohttp before a fixture is used. Both fixtures are
+plain functions and need no event loop: they work with anyio, pytest-asyncio in any mode and loop scope, or neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def cms_sandbox() -> Sandbox:
     """Return a new sandbox in this process; no network is involved.
 
-    Override it in a ``conftest.py``, a module or a class to configure it::
+    To configure the sandbox, override the fixture in a ``conftest.py``, a module or a class::
 
         @pytest.fixture
         def cms_sandbox():
@@ -35,7 +35,7 @@ def cms_sandbox() -> Sandbox:
 def cms_client(cms_sandbox: Sandbox) -> Iterator[Client]:
     """Yield a client of ``cms_sandbox``, and close it at the end of the test.
 
-    It belongs to the event loop that uses it first, and keeps its state in memory, whatever the environment says.
+    The client belongs to the event loop that first uses it. Its state is in memory, even if ``CMSAPI_STATE`` is set.
     """
     import asyncio
 
