@@ -1,4 +1,4 @@
-"""The command ``cmsapi``: its parts, its exit codes, and how it shows errors."""
+"""The command ``cmsapi``: its subcommands, its exit codes, and how it shows errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def doctor(*, options: Options = DEFAULTS) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
+    """Run the command with ``arguments``, or with those of the process, and return its exit code."""
     _prepare_streams()
     tokens = [STDIN if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     try:

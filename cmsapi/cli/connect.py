@@ -1,4 +1,4 @@
-"""The client, and the state that stores launches, from the options and the environment."""
+"""Make a command's client, and find the state that stores launches, from the options and the environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Options:
     json: bool = False
     """Print JSON with the service's field names, one document per line."""
     csv: bool = False
-    """Print CSV with a header row; an apostrophe before a text keeps spreadsheets from taking it for a formula."""
+    """Print CSV with a header row; values that a spreadsheet could take for formulas begin with an apostrophe."""
     state: str | None = None
     """Where launches are kept: sqlite:///file, postgresql://… or redis://…; by default the address in CMSAPI_STATE,
     or else a file in ~/.local/state."""
@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client for the service that the environment names; ``state``, if given, replaces ``options.state``."""
+    """Return a client with ``state`` or ``options.state``; raise `ConfigError` if key or address is not set."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
@@ -46,7 +46,7 @@ def connect(options: Options, state: str | None = None) -> Client:
 
 
 def connect_to_launched(options: Options) -> Client:
-    """Return a client for the state that stores earlier launches; raise `ConfigError` if it is a missing file."""
+    """Return a client with the state of earlier launches; raise `ConfigError` if that is a file that does not exist."""
     state = state_of(options)
     if not is_there(state):
         raise ConfigError(
@@ -56,12 +56,12 @@ def connect_to_launched(options: Options) -> Client:
 
 
 def is_there(state: str) -> bool:
-    """Return True unless the state is a file that does not exist."""
+    """Return True unless the address ``state`` names a file that does not exist."""
     return not state.startswith(_SQLITE) or Path(state.removeprefix(_SQLITE)).exists()
 
 
 def state_of(options: Options) -> str:
-    """Return the address of the state; by default a file in the user's home, or else in the working directory."""
+    """Return the state's address, by default of a file in the home (its folder is created) or working directory."""
     if named := options.state or os.environ.get("CMSAPI_STATE"):
         return named
     root, files = Path(os.environ.get("XDG_STATE_HOME") or ""), [Path("cmsapi-jobs.db").absolute()]

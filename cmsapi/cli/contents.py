@@ -1,4 +1,4 @@
-"""``contents``: list, show, create, update, publish and delete."""
+"""The command ``contents``: list, show, create, update, publish and delete contents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fields:
     """Fields of a content that can be set."""
 
     html: str | None = None
-    """File with the body, or - for standard input. '' clears it, and likewise the description and the ids below."""
+    """File with the body, or - for standard input. To clear the body, the description or an id, give ''."""
     meta_description: str | None = None
     """Description for search engines."""
     folder_id: str | None = None
@@ -43,7 +43,7 @@ class Fields:
     """Due date, such as 2026-12-24."""
 
     def given(self) -> dict[str, Any]:
-        """Return the given fields under their names in the SDK; the value None clears a field."""
+        """Return the given fields by their names in the SDK, with the file's text as ``html``; None clears a field."""
         changes: dict[str, Any] = {name: value or None for name, value in asdict(self).items() if value is not None}
         if self.html:
             changes["html"] = read_text(self.html)
@@ -95,7 +95,7 @@ async def create(
 async def update(
     content: str, *, title: str | None = None, fields: Fields = _NOTHING, options: Options = DEFAULTS
 ) -> None:
-    """Change a content, whatever its current version.
+    """Change the current version of a content.
 
     Args:
         content: Id of the content.

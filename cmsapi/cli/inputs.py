@@ -17,11 +17,11 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.wire.arguments import check_text, identifier
 
 STDIN = "@-"
-"""Replaces ``-`` (standard input) for the parser, which takes a single hyphen for an option."""
+"""Replaces ``-`` (standard input) before the parser, which takes a single hyphen for an option, reads the arguments."""
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the distinct items that the arguments give; ``column`` is the CSV column or JSON key that has them."""
+    """Return the distinct items in ``arguments`` and files that they name; ``column`` is a CSV column or JSON key."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):
@@ -43,7 +43,7 @@ def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
 
 
 def read_text(argument: str) -> str:
-    """Return the text of a file (``@file`` or its name) or of standard input: UTF-8, UTF-16 or Windows-1252."""
+    """Return the text of a file (``@file`` or ``file``) or of standard input, read as UTF-8, UTF-16 or Windows-1252."""
     name = argument.removeprefix("@")
     try:
         data = sys.stdin.buffer.read() if argument == STDIN else Path(name).read_bytes()
@@ -67,7 +67,7 @@ def _checked(item: Any, column: str, source: str) -> str:
 
 
 def _parse(text: str, column: str, name: str) -> Iterator[str]:
-    """Yield the items of a text: JSON documents, CSV with a header, or lines, each up to its first tab."""
+    """Yield the items in ``text``, which is JSON, CSV with a header row, or one item per line, before any tab."""
     if text.lstrip().startswith(("{", "[")):
         yield from _from_json(text, column, name)
         return

@@ -1,4 +1,4 @@
-"""``jobs``: the batches, reviews, unknown launches and running jobs in the state."""
+"""The command ``jobs``: batches, articles in review, unknown launches and running jobs in the state."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ async def reviews(
     """List articles that wait for a decision, or decide on them; at least one request per open generation.
 
     Args:
-        contents: Only articles of these contents.
+        contents: Ids of the contents, by default all: arguments, @file, or - for stdin.
         confirm: Apply the articles to their drafts.
         discard: Discard the articles.
-        ask: Ask about each article.
+        ask: Ask what to do with each article.
     """
     if confirm + discard + ask > 1 or (ask and not can_ask()):
         raise ConfigError("give one of --confirm, --discard, or on a terminal --ask")
@@ -68,7 +68,7 @@ async def reviews(
 
 @app.command
 async def unknown(*, options: Options = DEFAULTS) -> None:
-    """List launches that the service may or may not have accepted, and where to check."""
+    """List launches that the service may or may not have accepted, and say where to check."""
     shown = columns("target attempts what")
     async with connect_to_launched(options) as client, Writer(options, shown, whole=True) as writer:
         for error in await client.jobs.unknown():
@@ -77,17 +77,17 @@ async def unknown(*, options: Options = DEFAULTS) -> None:
 
 @app.command
 async def resume(*, options: Options = DEFAULTS) -> int:
-    """Wait for all running jobs in the state, whichever program launched them."""
+    """Wait for all running jobs in the state, whichever program launched them, and show their outcomes."""
     async with connect_to_launched(options) as client:
         return await _wait(client, await client.jobs.resume(), options)
 
 
 @app.command
 async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
-    """Wait for jobs, given their tokens, which --json shows; needs no state.
+    """Wait for jobs by their tokens, which launch commands show with --json; needs no state.
 
     Args:
-        tokens: Tokens: arguments, @file (text, CSV or JSON with tokens), or - for stdin.
+        tokens: Tokens of the jobs: arguments, @file (text, CSV or JSON with tokens), or - for stdin.
     """
     known = read_items(tokens, "token")
     async with connect(options) as client:
@@ -96,7 +96,7 @@ async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def forget(*names: str, options: Options = DEFAULTS) -> None:
-    """Forget batches and their results; without a name, forget ended and unknown launches older than 30 days.
+    """Forget batches and their results; without a name, forget all ended or unknown launches older than 30 days.
 
     Args:
         names: Names of batches.

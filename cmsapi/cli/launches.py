@@ -1,4 +1,4 @@
-"""``analyze``, ``ideas`` and ``generate``: a plan, then a batch that a later run can continue."""
+"""The commands ``analyze``, ``ideas`` and ``generate``: each shows a plan, then runs a batch that can be continued."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Launch:
     """Options for commands that launch jobs."""
 
     batch: str | None = None
-    """Name of this piece of work. A run with the same name continues the earlier run, and pays only for the rest."""
+    """Name of this piece of work. Another run with the same name continues it, and pays only for unlaunched items."""
     retry: Literal["failed", "unknown"] | None = None
-    """Launch items again: those that failed, or those whose launch is unknown, which may be charged twice."""
+    """Launch failed items again, for a credit each, or items whose launch is unknown, which may be charged twice."""
     max_credits: int | None = None
-    """Launch until this run has spent this number of credits; the other items stay unlaunched, for the next run."""
+    """Maximum number of credits that this run may spend; the other items are left for another run."""
     dry_run: bool = False
     """Print the plan, and launch nothing."""
 
@@ -55,7 +55,7 @@ async def analyze(*items: str, prompts: bool = False, launch: Launch = _RUN, opt
 
     Args:
         items: Ids of the keywords or prompts: arguments, @file (text, CSV or JSON with ids), or - for stdin.
-        prompts: Analyze prompts; without this option, keywords.
+        prompts: Analyze prompts instead of keywords.
     """
     return await _run(JobKind.PROMPT if prompts else JobKind.ANALYSIS, read_items(items), launch, options)
 
@@ -86,17 +86,17 @@ async def generate(
 ) -> int:
     """Generate articles for drafts whose keyword has been analyzed; one ai_writing credit for each.
 
-    On a terminal you are asked about each article when all are ready; elsewhere, give --confirm, --discard or --review.
+    Without --confirm, --discard or --review, you are asked about each article at the end, which needs a terminal.
 
     Args:
         contents: Ids of the drafts: arguments, @file (text, CSV or JSON with ids), or - for stdin.
         confirm: Apply each article to its draft.
-        discard: Discard each article, although it was paid for.
+        discard: Discard each article; its credit stays spent.
         review: Leave each article in review, for `cmsapi jobs reviews`.
         brand_voice: Id of the brand voice.
-        instructions: Further instructions.
-        fact_checking: Check facts.
-        knowledge: Knowledge to use; may be given several times.
+        instructions: Further instructions for the articles.
+        fact_checking: Have facts checked.
+        knowledge: Source of knowledge to use; may be given several times.
     """
     decision: Decision | None = "confirm" if confirm else "cancel" if discard else None if review else "ask"
     if confirm + discard + review > 1 or (decision == "ask" and not can_ask() and not launch.dry_run):
@@ -116,7 +116,7 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, launch a batch and print how to continue; the client's method gets ``before`` and ``settings``."""
+    """Show the plan, run the batch and return the exit code; the SDK's method gets ``before`` and ``settings``."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"
@@ -176,7 +176,7 @@ def _advise(counts: Counter[str], name: str, items: Sequence[str], shown: Sequen
 
 
 async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most: int | None) -> bool:
-    """Print what the launches would cost; return True unless the balance is known to be too low."""
+    """Print what launching ``new`` items would cost; return False if the balance is known to be too low."""
     note(f"plan: {new:,} to launch" + (f", {earlier:,} launched before" if earlier else ""))
     if most is not None and most < new:
         note(f"  bound     {most:,} of {new:,} will be launched: --max-credits")
@@ -195,7 +195,7 @@ async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most
 
 
 def _command_to_go_on(name: str, items: Sequence[str]) -> str:
-    """Return the command that continues a batch; save items from standard input to a file for it."""
+    """Return the command that continues a batch, after saving items from standard input to a file that it reads."""
     words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
     if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")
@@ -209,7 +209,7 @@ def can_ask() -> bool:
 
 
 async def decide(client: Client, reviews: Sequence[Any], answer: str | None = None) -> bool:
-    """Confirm or discard articles, or ask what to do with each; return False if any stays in review."""
+    """Confirm or discard articles, as ``answer`` says or as the user answers; return True if all have a decision."""
     for review in reviews:
         choice = answer or await _ask(client, review.content_id)
         if choice is None:
@@ -227,7 +227,7 @@ async def decide(client: Client, reviews: Sequence[Any], answer: str | None = No
 
 
 async def _ask(client: Client, content_id: str) -> str | None:
-    """Return the user's answer, or None after Ctrl-C or at the end of the input."""
+    """Show a content, and return the user's answer about its article; None after Ctrl-C or at the end of the input."""
     content = await client.contents.get(content_id)
     note(f"\n{content.title} ({content.id}): {content.words_count or 0:,} words now")
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # else the first Ctrl-C has no effect

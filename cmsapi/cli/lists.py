@@ -1,4 +1,4 @@
-"""Commands that list resources, one for each row of `_LISTS`; ``me`` and ``credits``."""
+"""The commands that list resources, one for each row of `_LISTS`, and the commands ``me`` and ``credits``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LISTS = [  # command, parents that it takes, method of the client, columns
 
 
 async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool = False) -> None:
-    """Write at most ``limit`` rows of a list; with ``new``, only rows that were never analyzed."""
+    """Write at most ``limit`` rows of a list; with ``new``, only those that have never been analyzed."""
     count = 0
     async for item in each(fetched if isinstance(fetched, Paginator) else await fetched):
         if new and item.analysis_status is not None:
@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add a command that lists resources: those in each given parent, or in the whole organization."""
+    """Add command ``name``, which lists resources in the given parents; in the organization if ``inside`` is empty."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:
@@ -86,8 +86,8 @@ async def credits_(
     """Show the remaining credits, or list how credits of one type were spent.
 
     Args:
-        type: Type of the credits.
-        text: Only entries that match this text.
+        type: Type of credit to list; by default, the balances are shown.
+        text: List only entries that contain this text.
     """
     async with connect(options) as client:
         if type is None:

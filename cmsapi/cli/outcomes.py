@@ -1,4 +1,4 @@
-"""Outcomes of jobs as they arrive: rows on standard output, with a progress bar below them on a terminal."""
+"""Show the outcomes of jobs as they arrive: rows on standard output, and a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cmsapi.jobs.fan_out import FanOut
 
 @frozen
 class Work:
-    """Properties of one kind of job: how to launch and show it."""
+    """How to launch one kind of job and show its outcomes."""
 
     item: str  # column for the item, in the output and in input files
     columns: Mapping[str, str]  # for a result: names and attribute paths
@@ -50,7 +50,7 @@ class Stopped(Exception):  # noqa: N818  it is not an error
 
 @contextmanager
 def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
-    """Close a fan-out at a signal and raise `Stopped`, also if output is closed; a second signal ends the program."""
+    """Raise `Stopped` at a signal or a closed output; a signal also closes the fan-out; a second ends the program."""
     loop, received, closing = asyncio.get_running_loop(), list[int](), list[asyncio.Task[None]]()
 
     def stop(number: int, frame: object) -> None:
@@ -75,7 +75,7 @@ def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write outcomes as they arrive, except for items unlaunched for lack of credits, and return all outcomes.
+    """Write outcomes as they arrive, except for items not launched for lack of credits, and return all outcomes.
 
     Raises:
         Stopped: A signal arrived, or the output was closed. Launches sent before that are kept in the state.
@@ -93,7 +93,7 @@ async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list
 
 
 def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str]) -> None:
-    """Write the rows for an outcome; on a terminal an error that was already shown is not repeated."""
+    """Write the rows for an outcome; on a terminal, "see above" replaces an error that was already shown."""
     item = getattr(outcome.item, "name", outcome.item)
     status, error = status_of(outcome), text_of(outcome.error) if outcome.error else None
     error = error and (error.partition(f" of {item}: ")[2] or error)  # the row names the item
@@ -110,7 +110,7 @@ def _write(writer: Writer, work: Work, outcome: Outcome[Any, Any], told: set[str
 
 
 def status_of(outcome: Outcome[Any, Any]) -> str:
-    """Return the status of an item, in one word."""
+    """Return the status of an item as one word, such as ``succeeded``, ``review`` or ``unlaunched``."""
     if isinstance(outcome, Failed):
         words = {OutOfCreditsError: "unlaunched", LaunchUnknownError: "unknown", JobFailedError: "failed"}
         return words.get(type(outcome.error), "running" if outcome.job else "refused")
@@ -120,7 +120,7 @@ def status_of(outcome: Outcome[Any, Any]) -> str:
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show a progress bar while the context is open, if standard error is a terminal and standard output is no pipe."""
+    """Show a progress bar in the context if standard error is a terminal and standard output is not a pipe."""
     console = Console(stderr=True)
     if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # its reader may print, too
         yield

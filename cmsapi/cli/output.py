@@ -34,14 +34,14 @@ def note(text: str) -> None:
 
 
 def fold(line: str, stream: TextIO) -> str:
-    """Return a line wrapped between words if the stream is a terminal; leave indented commands whole for copying."""
+    """Return ``line``, wrapped if ``stream`` is a terminal and the line is not indented, as commands to copy are."""
     if line.startswith("  ") or not stream.isatty():
         return line
     return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:
-    """Return text with a space for each unprintable character: the service must not control the terminal."""
+    """Replace unprintable characters in ``text`` by spaces, so that the service cannot control the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
@@ -53,7 +53,7 @@ def text_of(error: BaseException) -> str:
 
 
 def columns(text: str) -> dict[str, str]:
-    """Return columns (names and attribute paths) from words such as ``id status=content_status.label``."""
+    """Return a dict of column names and attribute paths from words such as ``id status=content_status.label``."""
     return {name: path or name for name, _, path in (word.partition("=") for word in text.split())}
 
 
@@ -63,9 +63,9 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Write rows with the same columns, on a terminal as a table at the end, with long texts cut unless ``whole``.
+    """Writer of rows with the same columns: on a terminal as a table at the end, with long texts cut unless ``whole``.
 
-    With ``live`` each row is written at once, even on a terminal.
+    With ``live``, each row is written at once, even on a terminal.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Writer:
             note("none")
 
     def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row: with ``--json`` the whole ``document``, else its values, or ``values`` in their place."""
+        """Write a row: the whole ``document`` with ``--json``, else ``values``, by default those of the document."""
         self._empty = False
         if values is None and isinstance(document, dict):
             values = list(document.values())
@@ -125,7 +125,7 @@ def _cell(value: Any, *, human: bool) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool) -> None:
-    """Print a table no wider than the terminal: cut or wrap the widest text, and leave out columns at the end."""
+    """Print a table that fits the terminal: cut the widest text, or wrap it if ``whole``, and drop last columns."""
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date
@@ -143,7 +143,7 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: 
 
 
 def print_model(options: Options, model: Any, fields: Mapping[str, str]) -> None:
-    """Print one model: a field per line, or as JSON or CSV."""
+    """Print one model: one field per line, or as JSON or CSV if ``options`` say so."""
     if options.json or options.csv:
         Writer(options, fields).write(model)
         return

@@ -1,4 +1,4 @@
-"""``sandbox`` and ``demo``: a simulated service on this machine, for trying things out."""
+"""The commands ``sandbox`` and ``demo``: a simulated service on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def serve(
     Args:
         port: Port to listen on; 0 for a free one.
         seed: Seed of identifiers, keys and durations; random by default.
-        keywords: Number of keywords that were never analyzed; in addition, each content has an analyzed one.
+        keywords: Number of keywords not yet analyzed; each content has one more keyword, which is analyzed.
         contents: Number of contents.
         seconds: Duration of every job; by default each duration is random.
         latency: Seconds from a request to its answer.
@@ -66,7 +66,7 @@ async def serve(
 
 @app.command
 async def demo(*, keywords: int = 200) -> int:
-    """Show a fan-out, a lost answer and an article, in 20 seconds; no account, no network, nothing is kept.
+    """Show a fan-out, a lost answer and an article in about 20 seconds; needs no account or network, and keeps nothing.
 
     Args:
         keywords: Number of keywords to analyze.
