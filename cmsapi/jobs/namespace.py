@@ -164,9 +164,9 @@ class Jobs:
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
-        """Return jobs in the state that are running or await a decision; launches by dead processes are settled first.
+        """Return the stored jobs that are running or await a decision, after settling launches left unanswered.
 
-        Await the jobs, or pass them to `as_completed`. A launch whose outcome stays unknown is then in `unknown`.
+        Await the jobs, or pass them to `as_completed`. `unknown` returns the launches whose outcome stays unknown.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended or unknown launches older than ``older_than`` and their items; return the number of launches."""
+        """Delete ended or unknown launches older than ``older_than``; return their number. Later runs pay again for items."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]

@@ -33,7 +33,7 @@ from cmsapi.wire.converter import parse
 
 @frozen
 class Recovery:
-    """Find the jobs of launches in the state, for one client."""
+    """Find the jobs of recorded launches, and settle launches that dead processes left behind, for one client."""
 
     pipeline: Pipeline
     kinds: dict[JobKind, Kind]

@@ -104,7 +104,7 @@ class GenerationReview:
             await self._store.update(row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:
-        """Read the generation, and return True if it shows the choice; False also if it cannot be read."""
+        """Read the generation, and return True if its status matches ``choice``; False also if the request fails."""
         try:
             shown = await self._pipeline.call("get_generation", Generation, self.content_id)
         except CMSError:

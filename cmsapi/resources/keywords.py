@@ -98,7 +98,8 @@ class Keywords(Resource):
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and one analysis credit (specification 4.5).
 
-        If the state has a running job for the keyword, that job is returned instead, and nothing is charged.
+        If the state has a running job for the keyword, that job is returned instead, and nothing is charged, unless
+        `LaunchPolicy.dedupe` is ``"off"``.
 
         Args:
             keyword_id: Identifier of the keyword.
@@ -175,7 +176,8 @@ class Prompts(Resource):
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, presumably, one analysis credit.
 
-        If the state has a running job for the prompt, that job is returned instead, and nothing is charged.
+        If the state has a running job for the prompt, that job is returned instead, and nothing is charged, unless
+        `LaunchPolicy.dedupe` is ``"off"``.
 
         Args:
             prompt_id: Identifier of the prompt.
