@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended or unknown launches older than ``older_than``; return their number. Later runs pay again for items."""
+        """Delete ended or unknown launches older than ``older_than``; return their number. Later runs pay again."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
