@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add command ``name``, which lists resources in the given parents; in the organization if ``inside`` is empty."""
+    """Add command ``name``, which lists resources in its arguments, or in the organization if ``inside`` is empty."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:

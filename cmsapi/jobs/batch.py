@@ -42,7 +42,7 @@ class BatchStatus:
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the status of the batch ``name``, whose number of items in each status is ``counts``."""
+    """Return the status of the batch ``name``, given ``counts``, its number of items in each status."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))

@@ -146,7 +146,7 @@ class Poller:
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
-        """Return the number of requests from a job's launch to its result; for None, the maximum of all kinds."""
+        """Return the number of requests from a job's launch to its result; the maximum if ``kind`` is None."""
         results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 

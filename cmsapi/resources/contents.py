@@ -2,8 +2,8 @@
 
 A stale ``version`` in an update is refused with 409 (specification 9, rule 4). `Contents.update` sends one update.
 `Contents.edit` follows specification 7, retry rule 3: it reads the content, applies the change, sends the
-update, and starts again after a conflict. Since a lost answer may hide an accepted update, `Contents.edit` then reads
-the content, and returns it if it shows the change.
+update, and starts again after a conflict. If the answer to an update is lost, the
+update may have been accepted: `Contents.edit` then returns the content if it contains the change.
 """
 
 from __future__ import annotations

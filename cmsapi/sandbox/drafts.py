@@ -33,7 +33,7 @@ def write(store: Store, content: Record, html: str, user: str) -> None:
 
 
 def touch(store: Store, content: Record) -> None:
-    """Increment the version of a changed content, and set its ``updatedAt`` to now (specification 9, rule 4)."""
+    """Increment the version of ``content`` after a change, and set its ``updatedAt`` (specification 9, rule 4)."""
     content["version"] += 1
     content["updatedAt"] = store.clock.stamp()
 

@@ -80,7 +80,7 @@ class Pipeline:
             raise
 
     async def once(self, name: str, shape: type[T], *ids: object, priority: Priority) -> T:
-        """Like `call`, but make a single attempt, and wait for the rate limits as long as they require; for polls."""
+        """Make a single attempt at a call, for polls. Unlike `call`, wait for the rate limits without a maximum."""
         operation, account = self.operations[name], self.account()
         request = self.build(operation, ids)
         response = await self.attempt(account.transport, request, account.limiter.acquire(priority, emit=self.emit))
