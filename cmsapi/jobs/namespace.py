@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Launch many jobs, and wait for jobs launched by any program."""
+    """Launch many jobs at once, keep batches, and find or wait for jobs that any program has launched."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -38,9 +38,9 @@ class Jobs:
         return poller_of(self._pipeline.account(), self._launcher.recovery.polling)
 
     def watch(self, kind: JobKind | str, id: str) -> Job[Any]:  # noqa: A002  the service's word
-        """Return a job at the service, whichever program launched it. Costs nothing until the job is awaited.
+        """Return the job of ``kind`` and ``id``, whichever program launched it. Costs nothing until it is awaited.
 
-        The identifier is that of the keyword, prompt, search, content or knowledge document.
+        ``id`` is the identifier of the keyword, prompt, search, content or knowledge document.
         """
         identifier("id", id)
         check_word("kind", kind, JobKind)
@@ -60,29 +60,28 @@ class Jobs:
         timeout: float | timedelta | None = None,
         ordered: bool = False,
     ) -> FanOut[I, R]:
-        """Launch a job for each item as the hourly limit allows, and return the outcomes as they come.
+        """Return a fan-out, which launches a job for each item as the hourly limit allows and yields the outcomes.
 
-        Iterate with ``async for``, or ``await`` the list of all. Costs the launches, their credits, and polls
-        within the hourly limit::
+        Iterate with ``async for``, or ``await`` the list of all. Costs the launches and their credits, plus polls::
 
             async for outcome in client.jobs.map(client.keywords.analyze, keyword_ids):
                 print(outcome.item, outcome.ok)
 
         Args:
-            launch: Launches one job for an item and returns the job. An invalid argument or a bug ends the iteration.
+            launch: Function that launches an item's job and returns it; a bug or an `ArgumentError` ends the iteration.
             items: The items; an asynchronous iterable is read only as fast as jobs can be launched.
-            in_flight: Maximum number of jobs that run at once; ``"auto"`` for as many as the hourly limit allows.
-            errors: ``"collect"`` returns failed items as `Failed`; ``"raise"`` raises the first error.
-            max_credits: Credits that the launches may cost; further items fail with `OutOfCreditsError`, unsent.
-            timeout: Seconds to wait for each job after its launch.
-            ordered: True for outcomes in the order of the items.
+            in_flight: Maximum number of jobs running at once; ``"auto"`` for as many as the hourly limit allows.
+            errors: ``"collect"`` yields failed items as `Failed`; ``"raise"`` raises the error of the first one.
+            max_credits: Credits that launches may cost; after that, items fail with `OutOfCreditsError`, unsent.
+            timeout: Seconds to wait for each job after its launch, or a timedelta; None for `PollPolicy.job_timeout`.
+            ordered: True for outcomes in the order of the items, False for outcomes as they come.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         run: Run[I, R] = Run(self._poller(), launch, *options)
         return FanOut(run, ordered=ordered, errors=errors)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> FanOut[Job[R], R]:
-        """Wait for jobs, and return their outcomes as they come. Costs the polls."""
+        """Return a fan-out that waits for ``jobs`` and yields their outcomes as they come. Costs the polls."""
         listed = list(jobs)
         if not all(isinstance(job, Job) for job in listed):
             raise ArgumentError("jobs", "must be jobs: await the launches first")
@@ -90,11 +89,11 @@ class Jobs:
         return FanOut(run, ordered=False, errors="collect")
 
     async def run(self, launch: Awaitable[Job[R]]) -> R:
-        """Launch a job and return its result: ``await client.jobs.run(client.keywords.analyze(id))``."""
+        """Launch a job, wait for it, and return its result: ``await client.jobs.run(client.keywords.analyze(id))``."""
         return await (await launch)
 
     async def plan(self, kind: JobKind | str, n: int) -> JobPlan:
-        """Return an estimate of the cost and duration of ``n`` jobs. Costs one request."""
+        """Return the estimated cost and duration of ``n`` jobs of the given ``kind``. Costs one request."""
         check_word("kind", kind, JobKind)
         check_number("n", n, 1)
         poller, known = self._poller(), self._launcher.recovery.kinds[JobKind(kind)]
@@ -110,21 +109,21 @@ class Jobs:
         )
 
     def batch(self, name: str) -> Batch:
-        """Return a batch: a named fan-out, which continues where its previous run stopped. Costs nothing.
+        """Return the batch called ``name``, whose next run continues where the previous one stopped. Costs nothing.
 
-        The name stands for one piece of work, such as ``keywords-2026-11``. A new name begins an empty batch.
+        Use one name for one piece of work, such as ``keywords-2026-11``. A new name begins an empty batch.
         """
         return Batch(name, self._launcher.recovery)
 
     async def batches(self) -> list[BatchStatus]:
-        """Return the status of each batch in the state. Costs no request once the state is open."""
+        """Return the status of each batch in the state. Costs one request if this opens a shared state, else none."""
         return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
 
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
-        """Return the job of a token, which may come from another process. Costs nothing until the job is awaited.
+        """Return the job of ``token``, which another process may have made. Costs nothing until the job is awaited.
 
         Raises:
-            ArgumentError: The text is not a token, or the job is not of the given ``kind``.
+            ArgumentError: ``token`` is not the token of a job, or the job is not of the given ``kind``.
         """
         known = Token.parse(check_text("token", token))
         if kind is not None and known.kind != kind:
@@ -133,9 +132,10 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of a token's job: from the state if it shows the end, else by at most one poll.
+        """Return the status of the job that ``token`` identifies, after at most one poll. A failed poll raises.
 
-        Call this as often as you like: polls are at least `PollPolicy.min_interval` apart, with none after the end.
+        Call this at will: it polls at most once per `PollPolicy.min_interval`. An ended job is polled only if it is a
+        search whose list of ideas is incomplete.
         """
         known = Token.parse(check_text("token", token))
         row = await (await self._store()).get(known.launch) if known.launch else None
@@ -151,7 +151,7 @@ class Jobs:
         return await job.refresh()
 
     async def reviews(self) -> list[GenerationReview]:
-        """Return the undecided articles in review that the state knows of. Costs one request per open generation."""
+        """Return reviews of the stored articles that await a decision. Costs one request per open generation."""
         rows = await (await self._store()).rows([JobStatus.RUNNING, JobStatus.REVIEW])
         jobs = [self._job(row) for row in rows if row.kind == JobKind.GENERATION]
         for job in jobs:
@@ -160,13 +160,13 @@ class Jobs:
         return [review for review in found if isinstance(review, GenerationReview)]
 
     async def unknown(self) -> list[LaunchUnknownError]:
-        """Return the launches that may or may not have been accepted, as errors that say where to look."""
+        """Return an error, which says where to look, for each launch that may or may not have been accepted."""
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
-        """Return the stored jobs that are running or await a decision, after settling launches left unanswered.
+        """Return the stored jobs that are running or await a decision, after settling launches of other processes.
 
-        Await the jobs, or pass them to `as_completed`. `unknown` returns the launches whose outcome stays unknown.
+        Await the jobs, or pass them to `as_completed`. Launches whose outcome stays unknown are listed by `unknown`.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended or unknown launches older than ``older_than``; return their number. Later runs pay again."""
+        """Delete ended and unknown launches (and their items) older than ``older_than``; return the launch count."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
@@ -196,7 +196,7 @@ class Jobs:
 
 @frozen
 class JobPlan:
-    """Estimated cost and duration of a number of jobs."""
+    """Estimated cost and duration of a number of jobs of one kind."""
 
     kind: JobKind
     jobs: int

@@ -1,4 +1,4 @@
-"""The outcome of one item of a fan-out: with a result, or with an error."""
+"""Outcomes of the items of a fan-out: `Succeeded` with a result, or `Failed` with an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 @frozen
 class Succeeded(Generic[I, R]):
-    """An item with a result."""
+    """Outcome of an item that has a result, in ``value``."""
 
     item: I
     job: Job[R] | None
@@ -24,13 +24,13 @@ class Succeeded(Generic[I, R]):
     error: None = field(default=None, init=False, repr=False, eq=False)
 
     def result(self) -> R:
-        """Return the result."""
+        """Return ``value``, the result of the job."""
         return self.value
 
 
 @frozen
 class Failed(Generic[I, R]):
-    """An item without a result."""
+    """Outcome of an item that has no result; ``error`` says why."""
 
     item: I
     job: Job[R] | None  # None if no job was launched, or no job is known
@@ -40,7 +40,7 @@ class Failed(Generic[I, R]):
     value: None = field(default=None, init=False, repr=False, eq=False)
 
     def result(self) -> NoReturn:
-        """Raise the error."""
+        """Raise ``error``, as there is no result to return."""
         raise self.error
 
 

@@ -1,8 +1,8 @@
-"""The poller: one timer for all jobs of an account, and what follows from a poll.
+"""The poller: one timer that polls all watched jobs of an account, and the handling of what each poll finds.
 
-Any number of tasks may wait for a job; they share its polls, and a job without a waiter is not polled. A poll that
-fails (429, 5xx, no answer, or an unreadable answer) says nothing about its job. After a failed poll, the account sends
-one poll at a time, with pauses that double, until a poll succeeds.
+Any number of tasks may wait for a job; they share its polls. The timer does not poll a job that nobody waits for. A
+poll that fails (429, 5xx, no answer, or an unreadable answer) says nothing about its job. After a failed poll, the
+timer sends one poll at a time, with pauses that double up to a minute, until a poll succeeds.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _LARGEST = 262_144  # maximum bytes of a compressed result in the state; a large
 
 
 class Poller:
-    """Poll all watched jobs of an account, and hold the data that its launches share."""
+    """Poller of the watched jobs of an account; it also holds the data that the account's launches share."""
 
     def __init__(self, account: Account, policy: PollPolicy) -> None:
         self.store: Store = account.store
@@ -84,7 +84,7 @@ class Poller:
         self._room = asyncio.Event()  # set when something has changed that a launch may wait for
 
     def track(self, kind: Kind, id: str, pipeline: Pipeline) -> Tracked:  # noqa: A002  the service's word
-        """Return the tracked job of an identifier, the same object for all callers while the job runs."""
+        """Return the tracked job with identifier ``id``; while the job runs, all callers get the same object."""
         known = self._known.get((kind.name, id))
         if known is None or known.done:
             known = self._known[kind.name, id] = Tracked(kind, Token(kind.name, id, id), (pipeline,))
@@ -92,7 +92,7 @@ class Poller:
         return known
 
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
-        """Return the tracked job of a token, the same for all callers while it runs; ``new`` for a new launch."""
+        """Return the tracked job of ``token``, shared by all callers while the job runs; with ``new``, a new object."""
         known = self._known.get((kind.name, token.id))
         same = known is not None and not new and (known.token.own, known.token.at) == (token.own, token.at)
         if known is not None and same and (not known.done or (token.at and known.phase is not Phase.REVIEW)):
@@ -106,7 +106,7 @@ class Poller:
     async def adopt(
         self, row: Row, kind: Kind, token: Token, began: float, pipeline: Pipeline, on_review: OnReview | None
     ) -> Tracked:
-        """Record that the service has accepted a launch, and return its job; ``began`` is the launch's loop time."""
+        """Record that the service accepted a launch, which was sent at loop time ``began``, and return its job."""
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
@@ -121,37 +121,37 @@ class Poller:
         return job
 
     def watch(self, job: Tracked) -> None:
-        """Register a wait for a job, and have the job polled."""
+        """Register a wait for a job, and have the timer poll the job until it ends or all its waits are removed."""
         job.watchers += 1
         if job not in self.schedule.jobs and not job.done:
             self.schedule.add(job, job.kind.name, job.launched, job.polled, seen=job.seen)
             self.changed()
 
     def unwatch(self, job: Tracked) -> None:
-        """Remove a wait for a job, and stop polling the job after its last wait."""
+        """Remove a wait for a job, and stop the timer's polls of the job if that was its last wait."""
         job.watchers -= 1
         if not job.watchers:
             self.schedule.forget(job)
             self._room.set()
 
     async def poll(self, job: Tracked) -> None:
-        """Poll a job now, or wait for the poll that is under way; raise the poll's error."""
+        """Poll a job now, or wait for the poll that is already under way; if the poll fails, raise its error."""
         if error := await asyncio.shield(self._polls.get(job) or self._start(job)):
             raise error
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until the running jobs of a kind and ``held`` more end; None before one has ended."""
+        """Estimate the seconds until all running jobs of ``kind``, and ``held`` more, end; None if no end was seen."""
         now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
-        """Return the number of requests from a job's launch to its result; the maximum if ``kind`` is None."""
+        """Return the requests that a job of ``kind`` takes, without misses; for None, the maximum of all kinds."""
         results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
     async def room(self, kind: JobKind | None) -> float:
-        """Wait until enough requests are free for another job, reserve them in `admitted`, and return their number."""
+        """Wait until enough requests are free for another job, add them to ``admitted``, and return their number."""
         while not self.schedule.may_launch(self.life(kind), self._free_beside_others()):
             self._room.clear()
             with anyio.move_on_after(LOOK):
@@ -167,13 +167,13 @@ class Poller:
         self._set_timer(asyncio.get_running_loop().time())
 
     def _free_beside_others(self) -> int:
-        """Return the requests that are free for launches, less those that open jobs of other processes need."""
+        """Return the free requests, less those of admitted launches and those that other processes' jobs need."""
         hour = self.limiter.forecast()
         others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
 
     async def open(self, pipeline: Pipeline) -> None:
-        """Set the scope of a shared store, and load the learned durations. Costs one request the first time."""
+        """On the first use of a shared store, set its scope and load its durations. Costs one request then."""
         store = self.store
         if not isinstance(store, SharedStore) or store.scope:
             return
@@ -195,7 +195,7 @@ class Poller:
         return hour
 
     def _share(self, hour: Forecast, open_jobs: Mapping[str, int]) -> None:
-        """Leave other processes the requests that their open jobs need, and their share of the rest."""
+        """Subtract from ``hour`` what other processes need for their open jobs, and their share of the rest."""
         own = self.schedule.owed()
         needed = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in open_jobs.items())
         if needed > own:
@@ -291,7 +291,7 @@ class Poller:
             self.schedule.ended(job, now)
 
     async def _end(self, job: Tracked, phase: Phase, value: Any) -> None:
-        """End a job: let ``on_review`` decide on its article, write the end to the state, and end the waits."""
+        """End a job: let its ``on_review`` decide on the article, record the end in the state, and end all waits."""
         error = None
         if phase is Phase.REVIEW:
             await self._write_down(job, status=JobStatus.REVIEW)
@@ -318,7 +318,7 @@ class Poller:
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
-        """Change a job's row, and save durations. A `StateError` is only logged: the waiters must get their result."""
+        """Update a job's row, if open, and return the row as it was; save durations. A `StateError` is only logged."""
         try:
             row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:
@@ -367,7 +367,7 @@ class Poller:
 
 
 def poller_of(account: Account, policy: PollPolicy) -> Poller:
-    """Return the poller of an account, which uses the policy of the first client that asked for it."""
+    """Return the poller of an account; the first call creates it with ``policy``, later calls ignore ``policy``."""
     if account.poller is None:
         account.poller = Poller(account, policy)
     poller: Poller = account.poller

@@ -1,4 +1,4 @@
-"""The progress of a fan-out or a batch."""
+"""Progress of fan-outs and batches: the counts at one moment, and a stream of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 @frozen
 class Progress:
-    """Progress of a fan-out or a batch."""
+    """Progress of a fan-out or a batch at one moment."""
 
     total: int | None  # number of items; None while it is not known
     running: int  # launched, or being launched
@@ -42,7 +42,7 @@ class Progress:
 
 @define(eq=False)
 class Follow(AsyncIterator[Progress]):
-    """Stream of the progress after each change, and at the end. A cancelled ``anext`` loses nothing."""
+    """Stream of the progress: one value after changes, the last at the end. A cancelled ``anext`` loses nothing."""
 
     _read: Callable[[], Progress]
     _changed: asyncio.Event

@@ -1,4 +1,4 @@
-"""Launches in the state: find their jobs from any process, and settle the launches of dead processes."""
+"""Recovery of recorded launches: find their jobs from any process, and settle what dead processes left behind."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Recovery:
 
     @property
     def poller(self) -> Poller:
-        """The poller of the account."""
+        """Poller of the client's account; the first use creates it."""
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return the job of a launch, or None if the launch turns out to be over; raise if the launch is unknown."""
+        """Return a launch's job; None if the row is gone or a poll shows the job's end. An unknown launch raises."""
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
@@ -61,7 +61,7 @@ class Recovery:
         return job
 
     def recall(self, row: Row, on_review: OnReview | None = None) -> Tracked:
-        """Return the job of a launch, with its result if the state keeps it; raise if the launch is unknown."""
+        """Return a launch's job, with any stored result or error; raise `LaunchUnknownError` for an unknown launch."""
         if row.status is JobStatus.UNKNOWN:
             raise unknown(row)
         token = evolve(Token.parse(row.token or ""), launch=row.id)
@@ -82,7 +82,7 @@ class Recovery:
         return job
 
     async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:
-        """Wait for a launch by another process; settle it after its deadline, unless another process does."""
+        """Wait for a launch by another process, and settle it after its deadline; return its job, None if refused."""
         store, seconds = self.poller.store, self.pipeline.timeouts.request + MARGIN
         there: Row | None = row
         while there is not None and there.status is JobStatus.SENDING:
@@ -97,7 +97,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Return a launch's job if the job's document shows the launch; else mark the launch unknown and raise."""
+        """Return a launch's job if the document or another process shows it; else mark the launch unknown and raise."""
         try:
             tracked = await self.look(row, began, on_review)
         except CMSError as error:
@@ -118,7 +118,7 @@ class Recovery:
         raise unknown(evolve(row, error=problem)) from cause
 
     async def look(self, row: Row, began: float, on_review: OnReview | None = None) -> Tracked | None:
-        """Return a launch's job if the job's document shows the launch, else None; raise if it cannot be read."""
+        """Record and return the job if its document shows the launch, else return None; raise if the read fails."""
         token = evolve(Token.parse(row.token or ""), launch=row.id)
         kind, loop = self.kinds[token.kind], asyncio.get_running_loop()
         if not kind.exclusive:
@@ -136,5 +136,5 @@ class Recovery:
 
 
 def unknown(row: Row) -> LaunchUnknownError:
-    """Return the error for a launch that may or may not have been accepted."""
+    """Return the error for the launch in ``row``, which may or may not have been accepted."""
     return LaunchUnknownError(str(row.error), target=row.name, attempts=row.attempt, token=row.token)

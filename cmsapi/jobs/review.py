@@ -1,7 +1,7 @@
-"""Articles that wait for a decision: confirm applies them to their drafts, cancel discards them.
+"""Reviews of generated articles: confirming applies an article to its draft, cancelling discards the article.
 
-A decision is recorded in the launch's row before it is sent. If the answer is lost, the generation shows whether the
-decision was carried out, to this process or to a later one.
+A decision is recorded in the launch's row, if there is one, before the decision is sent. If the answer is lost, this
+process or a later one can read from the generation whether the decision was carried out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS = {"confirm": "applied", "cancel": "discarded"}
 
 
 def decision_of(written: str | None, word: str | None) -> str:
-    """Return the recorded decision, or ``elsewhere`` if there is none or the status contradicts it."""
+    """Return the recorded decision ``written``; ``elsewhere`` if it is empty or the status ``word`` contradicts it."""
     others = [shown for choice, shown in _WORDS.items() if choice != written]
     return written if written and (word or "").strip().casefold() not in others else "elsewhere"
 
@@ -40,8 +40,8 @@ class GenerationReview:
     Attributes:
         content_id: Identifier of the content that the article was generated for.
         generation: The generation as it was last read.
-        decision: ``confirm`` or ``cancel``; ``elsewhere`` if the decision was made elsewhere; None before a decision.
-        content: The content with the article, once `confirm` has read it.
+        decision: ``confirm`` or ``cancel``; ``elsewhere`` if it was made by other means; None if no decision is known.
+        content: The content with the article, as read by `confirm`; None until then.
     """
 
     _pipeline: Pipeline
@@ -73,7 +73,7 @@ class GenerationReview:
         await self._decide("cancel")
 
     async def ask(self, on_review: OnReview) -> None:
-        """Carry out a choice, or the choice that a function returns; None leaves the article in review."""
+        """Carry out the choice that ``on_review`` is or returns, unless it is None or a decision has been made."""
         answer = on_review if isinstance(on_review, str) else on_review(self)
         choice = await answer if inspect.isawaitable(answer) else answer
         if choice == "confirm" and self.decision is None:
@@ -104,7 +104,7 @@ class GenerationReview:
             await self._store.update(row, **changes)
 
     async def _shows(self, choice: Choice) -> bool:
-        """Read the generation, and return True if its status matches ``choice``; False also if the request fails."""
+        """Read the generation, and return True if its status matches ``choice``; False if not, or if the read fails."""
         try:
             shown = await self._pipeline.call("get_generation", Generation, self.content_id)
         except CMSError:

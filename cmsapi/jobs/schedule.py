@@ -1,16 +1,16 @@
-"""When to poll, and whether another job may be launched. No clock, no I/O, no randomness: times are passed in.
+"""The schedule: when to poll, and whether to launch another job. No clock, I/O or randomness: times are passed in.
 
-Each job needs one poll that finds it finished (a hit) and the requests of its result; an item that still waits for its
-launch needs these and the launch. As far as the hourly limit allows, these requests are reserved. The rest may be
+Each job needs one poll that finds it finished (a hit) and the requests that read its result; an item that waits for
+its launch needs the launch as well. As far as the hourly limit allows, these requests are reserved. The rest may be
 spent on polls that find a job still running (misses), so the only question is which misses to buy:
 
-* `Plan` chooses, for one price of a miss, the ages at which a job is polled, by dynamic programming on the life table:
-  they minimize the expected lateness (seconds from end to hit) plus the price of the expected misses.
-* `Schedule.plan` takes the lowest price, the same for all kinds, whose misses fit. Recent misses, and those due before
-  the jobs' ages double, may together take only a part of the free requests, so that some are left for jobs that take
-  unexpectedly long.
+* `Plan` chooses the ages at which to poll a job, for a given price of a miss. By dynamic programming on the life table,
+  it minimizes the expected lateness (seconds from a job's end to its hit) plus the price of the expected misses.
+* `Schedule.plan` takes the lowest price, the same for all kinds, at which the expected misses fit the free requests.
+  Recent misses, and those due before the jobs' ages double, may together take only a part of these requests, so that
+  some are left for jobs that take unexpectedly long.
 * While little is known, some of the free requests go to early polls, from which the schedule learns. A hit costs no
-  miss, so early polls continue as long as they hit. The intervals that the service advises are kept while they fit.
+  miss, so early polls continue as long as they hit. The service's advised intervals are kept if the requests suffice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STRIDE = 24  # steps of age that a plan looks ahead: up to ten times the age
 _REACH = 76  # step up to which a plan looks ahead from any age: three quarters of an hour
 _SOON = 0.65  # part of the free misses that may be spent before ages have doubled
 _SOONER = (1.0, 0.25)
-"""Parts of the time until ages have doubled: by the end of each, only requests that are free by then may be spent."""
+"""Fractions of the time until ages have doubled; by the end of each, polls spend only requests free by then."""
 _EARLY = 0.35  # part of the free misses for early polls, spread over the logarithm of the age, while nothing is known
 _ENOUGH = 50  # number of ends after which early polls get half of their part
 _YOUNGEST = 8.0  # seconds of age from which early polls are made
@@ -45,13 +45,13 @@ MISSES = 0.1  # misses that are reserved per job before another job is launched
 _RETURNS = 0.9  # part of the requests due to be free in time that a plan counts on; also a quantile of durations
 _PATIENCE = 30.0  # minimum seconds ahead for which a plan counts the requests that become free
 _PARTS = tuple(part / 20 for part in range(19, 0, -1))
-"""Parts of the jobs that may be polled at the next lower price, if the hourly limit allows."""
+"""Fractions of the jobs that may be polled at the next lower price, tried from the largest down."""
 _GOLDEN = math.sqrt(5) / 2 - 0.5  # step between numbers of a sequence that fills the interval from 0 to 1 evenly
 _LIKELY = 0.3  # probability of a miss below which a poll is made even if nothing is free: a hit is paid for anyway
 
 
 class Plan:
-    """Age of the next poll after each step of age, for one kind of job and one price of a miss."""
+    """Age of a job's next poll, by the step at which it was last seen running, for one kind and one price of a miss."""
 
     def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
         self._model = model
@@ -72,7 +72,7 @@ class Plan:
             self.next_age[seen] = min(max(chosen, age + shortest), age + longest)
 
     def polls(self, seen: int, horizon: float) -> float:
-        """Return the expected number of polls, in ``horizon`` seconds, of a job last seen running at a step."""
+        """Return the expected number of polls in ``horizon`` seconds, for a job last seen running at step ``seen``."""
         count, alive, end = 0.0, 1.0, AGES[seen] + horizon
         while seen < LAST:
             then = min(LAST, max(seen + 1, step_of(self.next_age[seen])))
@@ -87,7 +87,7 @@ class Plan:
 
 @define
 class Watched:
-    """A job as the schedule knows it; times are those of the event loop."""
+    """What the schedule knows about one job; times are on the event loop's clock."""
 
     kind: str
     launched: float
@@ -97,10 +97,10 @@ class Watched:
 
 
 class Schedule(Generic[J]):
-    """Decide when each job is polled, and whether another job may be launched.
+    """Schedule of the polls of all watched jobs, which also decides whether another job may be launched.
 
-    ``results`` is the number of requests for a result, by kind. Two polls of a job are at least ``shortest`` seconds
-    apart, and at most ``longest`` if requests suffice. ``arrivals`` are the times of launches outside fan-outs.
+    ``results`` is the number of requests that read a result, by kind. Polls of a job are at least ``shortest`` seconds
+    apart, and at most ``longest`` if requests suffice. ``arrivals`` holds times of recent launches outside fan-outs.
     """
 
     def __init__(self, results: dict[str, float], shortest: float, longest: float) -> None:
@@ -124,12 +124,12 @@ class Schedule(Generic[J]):
         self.arrivals: deque[float] = deque()
 
     def add(self, job: J, kind: str, launched: float, polled: float, *, seen: float = 0.0) -> None:
-        """Have a job polled; ``launched`` and ``polled`` are times, ``seen`` is its age when last seen running."""
+        """Add a job; ``launched`` and ``polled`` are times, ``seen`` is the age at which it was last seen running."""
         self._added += 1
         self.jobs[job] = Watched(kind, launched, seen, polled, self._added * _GOLDEN % 1)
 
     def running(self, job: J, now: float) -> None:
-        """Account for a poll that found a job running."""
+        """Account for a poll that found a job running, or was unclear, at time ``now``."""
         watched, age = self.jobs[job], now - self.jobs[job].launched
         self.models[watched.kind].saw_running(watched.seen, age)
         watched.seen, watched.polled = age, now
@@ -138,7 +138,7 @@ class Schedule(Generic[J]):
             self._allowance -= 1 - self._early.pop(job)
 
     def ended(self, job: J, now: float) -> None:
-        """Account for a poll that found a job finished, and forget the job."""
+        """Account for a poll that found a job finished at time ``now``, and forget the job."""
         watched = self.jobs[job]
         self.models[watched.kind].saw_end(watched.seen, now - watched.launched)
         self._longest_seen = max(self._longest_seen, now - watched.launched)
@@ -146,16 +146,16 @@ class Schedule(Generic[J]):
         self.forget(job)
 
     def failed(self, job: J, now: float) -> None:
-        """Account for a poll that said nothing about the job."""
+        """Account for a poll that failed at time ``now``, and so said nothing about the job."""
         self.jobs[job].polled = now
 
     def forget(self, job: J) -> None:
-        """Stop polling a job."""
+        """Remove a job from the schedule, if it is there."""
         self.jobs.pop(job, None)
         self._early.pop(job, None)
 
     def due(self, job: J) -> float:
-        """Return the time at which a job is to be polled; minus infinity means at once."""
+        """Return the time of a job's next poll, which may have passed; minus infinity means at once."""
         if job in self._early:
             return -math.inf
         watched = self.jobs[job]
@@ -165,19 +165,19 @@ class Schedule(Generic[J]):
         return max(watched.launched + watched.seen + interval, watched.polled + self._shortest)
 
     def owed(self) -> float:
-        """Return the requests that running jobs need for their hits and results."""
+        """Return the number of requests that the watched jobs need for their hits and results."""
         return sum(1 + self.results[watched.kind] for watched in self.jobs.values())
 
     def may_poll(self, job: J, now: float, free: int) -> bool:
-        """Return True if a poll leaves enough requests for other jobs, or will probably find the job finished."""
+        """Return True if ``free`` requests allow for a miss, or if a poll will probably find the job finished."""
         return free - self.owed() - self.reserve > 0 or self._still_running(job, now) < _LIKELY
 
     def may_launch(self, life: float, free: int) -> bool:
-        """Return True if the free requests suffice for another job that takes ``life`` requests in all."""
+        """Return True if ``free`` requests suffice for the watched jobs and another that takes ``life`` requests."""
         return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until the running jobs of a kind and ``held`` more end; None before one has ended."""
+        """Estimate the seconds until all running jobs of ``kind``, and ``held`` more, end; None if no end was seen."""
         model = self.models[kind]
         if not model.ends:
             return None
@@ -195,7 +195,7 @@ class Schedule(Generic[J]):
     def plan(self, now: float, hour: Forecast, waiting: Mapping[str, int]) -> bool:
         """Choose the price of a miss, and return True if there are too few requests for the advised intervals.
 
-        Called after changes; once a second while the result is True. ``waiting`` counts unlaunched items by kind.
+        Call it after changes, and once a second while it returns True. ``waiting`` counts unlaunched items by kind.
         """
         if not self.jobs:
             self.reserve = self._spent = 0.0
@@ -234,9 +234,9 @@ class Schedule(Generic[J]):
     def _choose_price(
         self, affordable: Callable[..., bool], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> None:
-        """Take the lowest affordable price for all jobs, and the next lower price for as many jobs as can be afforded.
+        """Choose the lowest price affordable for all jobs, and the next lower one for as many jobs as can be afforded.
 
-        The lower price is used only up to the greatest age of an ended job: beyond it, misses are underestimated.
+        The lower price is not used once a job is older than any job was at its end: misses are underestimated then.
         """
         plans: dict[int, dict[str, Plan]] = {}
         needs: dict[int, list[float]] = {}
@@ -264,7 +264,7 @@ class Schedule(Generic[J]):
     def _needs(
         self, plans: Mapping[str, Plan], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> list[float]:
-        """Return the expected misses of plans, in total and in parts of the time until ages have doubled."""
+        """Return the expected misses of ``plans``: within an hour, then by the end of each fraction in `_SOONER`."""
         needs = [-float(len(self.jobs)), *(0.0 for _ in _SOONER)]
         for (kind, at), jobs in seen.items():
             plan, alive = plans[kind], self.models[kind].alive
@@ -282,7 +282,7 @@ class Schedule(Generic[J]):
         return {**self._plans, **plans}
 
     def _set_aside(self, now: float, spare: float, half_back: float, waiting: Mapping[str, int]) -> dict[str, float]:
-        """Reserve requests for waiting items and expected launches; return for how many jobs they suffice, by kind."""
+        """Reserve requests for waiting items and expected launches; return the number of jobs covered, by kind."""
         while self.arrivals and self.arrivals[0] < now - HOUR:
             self.arrivals.popleft()
         coming = {kind: float(items) for kind, items in waiting.items()}

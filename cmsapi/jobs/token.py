@@ -1,4 +1,4 @@
-"""The token of a job: a text with which any process can wait for it."""
+"""Tokens of jobs: texts with which any process can wait for a job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cmsapi.wire.arguments import timestamp
 
 @frozen(weakref_slot=False)
 class Token:
-    """All that a process needs to wait for a job."""
+    """What a process needs to know to wait for a job; ``str()`` returns it as text."""
 
     kind: JobKind
     id: str  # identifier by which the job is polled
@@ -33,7 +33,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """Parse the text of a token; raise `ArgumentError` if it is invalid."""
+        """Return the token that ``text`` encodes; raise `ArgumentError` if ``text`` is not a token."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             kind, id, name, own, before, at, launch = (None if each is None else str(each) for each in fields)  # noqa: A001  as in its field

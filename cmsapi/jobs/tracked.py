@@ -1,4 +1,4 @@
-"""The record of one job, shared by all who wait for it."""
+"""The record of one job, shared by everyone who waits for the job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cmsapi.transport.pipeline import Pipeline
 
 @define(eq=False)
 class Tracked:
-    """Record of one job. Times are those of the event loop."""
+    """Record of one job in this process. Times are on the event loop's clock."""
 
     kind: Kind
     token: Token
@@ -53,13 +53,13 @@ class Tracked:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Pipeline of the first open client of the job; of the last client if none is open."""
+        """Pipeline to poll with: that of the job's first client that is still open, or of its last if none is."""
         if len(self.pipelines) == 1:
             return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:
-        """Add a client to those for which the job is polled, and drop closed clients."""
+        """Add ``pipeline`` to the job's pipelines and drop those of closed clients, unless it is already there."""
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
@@ -67,7 +67,7 @@ class Tracked:
         return f"the {self.kind.name} of {self.token.name}"
 
     def show(self, event: JobObserved) -> None:
-        """Pass the event of a poll to the log, hooks, streams and listeners."""
+        """Pass the event of a poll to the log, the hooks, the streams, and the listeners for its phase."""
         self.pipeline.emit(event)
         for stream in self.streams:
             stream.put(event)
@@ -79,12 +79,12 @@ class Tracked:
                     logger.exception("a listener of %s failed", self)
 
     def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
-        """End the job for everyone who waits for it."""
+        """Record the phase, result and error with which the job ended, and end all waits."""
         self.phase, self.value, self.error = phase, value, error
         self.interrupt(None)
 
     def interrupt(self, error: BaseException | None) -> None:
-        """End all waits, with an exception if there is one; the job may go on at the service."""
+        """End all waits and streams, with ``error`` unless it is None; the job may go on at the service."""
         for waiter in self.waiters:
             if not waiter.done():
                 if error is None:

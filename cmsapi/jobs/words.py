@@ -9,7 +9,7 @@ from attrs import frozen
 
 
 class Phase(StrEnum):
-    """Phase of a job, as a document shows it."""
+    """Phase of a job, as its document shows it."""
 
     RUNNING = "running"
     REVIEW = "review"
@@ -29,7 +29,7 @@ _WORDS: Mapping[str, Phase] = {
 
 @frozen
 class Observation:
-    """What one poll found."""
+    """What one poll has shown about a job."""
 
     phase: Phase
     reason: str | None = None  # why it is unclear
@@ -37,12 +37,12 @@ class Observation:
 
 
 def observe(word: str | None, words: Mapping[str, str], *, reviewed: bool) -> Observation:
-    """Return the meaning of a status word, ignoring case; unclear if the word is not listed.
+    """Return the meaning of a status word, ignoring case; `Phase.UNCLEAR` if the word is missing or not listed.
 
     Args:
-        word: The word; None if the document has none.
-        words: Additional words, from `PollPolicy.words`.
-        reviewed: Whether jobs of this kind can wait for a review.
+        word: The status word; None if the document has none.
+        words: Additional status words and their meanings, from `PollPolicy.words`; they take precedence.
+        reviewed: Whether jobs of this kind can wait for a review; if not, ``review`` is unclear.
     """
     if word is None:
         return Observation(Phase.UNCLEAR, "the document has no status")
