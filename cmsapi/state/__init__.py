@@ -1,1 +1,1 @@
-"""Stores of launches and batch items; shared stores also keep counted requests and learned durations."""
+"""Stores for launches and batch items; shared stores also keep request counts and learned durations."""

@@ -13,7 +13,7 @@ from cmsapi.state.store import ENDED, OPEN, JobStatus, Row
 
 
 class MemoryStore:
-    """A store of launches in dictionaries, with the clock of the event loop; it shares no limits."""
+    """Store of launches and batch items in dictionaries, with the event loop's clock; not a `SharedStore`."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}

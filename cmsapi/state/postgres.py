@@ -1,4 +1,4 @@
-"""PostgreSQL: a database that processes on several machines share (extra ``postgres``)."""
+"""PostgreSQL dialect of the SQL store, for processes on several machines (extra ``postgres``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cmsapi.state.store import PATIENCE, host_of
 
 
 def postgres(url: str) -> Dialect:
-    """Return the dialect for a PostgreSQL database.
+    """Return the dialect for the PostgreSQL database at ``url``, without connecting to it.
 
     Raises:
-        ConfigError: The address is invalid, or psycopg is not installed.
+        ConfigError: ``url`` is invalid, or psycopg is not installed.
     """
     try:
         import psycopg

@@ -1,6 +1,6 @@
-"""Redis: a server that processes on several machines share (extra ``redis``).
+"""Redis store, for processes on several machines (extra ``redis``).
 
-Launches and limits change only by calls of the script `redis.lua`, each of them atomic. A Redis cluster is refused.
+Only the script ``redis.lua`` changes launches and limits, and each call of it is atomic. A Redis cluster is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELDS = [each.name for each in fields(Row) if each.name not in ("age", "remain
 
 
 class RedisStore:
-    """A store in Redis."""
+    """Shared store on one Redis server; its first use opens the connection."""
 
     def __init__(self, url: str, key: str) -> None:
         try:
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless the present one answers a ping; checked first, as a command is never sent twice."""
+        """Open a connection unless the present one answers a ping: a command that fails must not be sent again."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry

@@ -1,7 +1,7 @@
-"""A store in an SQL database: the same statements for SQLite and PostgreSQL.
+"""Store in an SQL database, with the same statements for SQLite and PostgreSQL.
 
-Each method is one transaction, in a worker thread, on a connection that belongs to this store. A transaction holds
-the lock of its scope or key from the beginning, so that the rows it reads cannot change before it writes.
+Each operation is one transaction, which runs in a worker thread on the store's own connection. From its beginning, a
+transaction holds the lock of its scope or key, so that the rows it reads cannot change before it writes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PAUSE = "pause"
 
 @frozen
 class Dialect:
-    """Operations and syntax that differ between databases."""
+    """Operations and syntax that differ between SQL databases."""
 
     name: str  # address without a password, for errors
     connect: Callable[[], Any]  # returns an autocommit connection whose ``execute`` returns a cursor
@@ -71,7 +71,7 @@ class _Transaction:
 
 
 class SqlStore:
-    """A store in an SQL database."""
+    """Shared store in an SQL database; its first use opens the connection."""
 
     def __init__(self, dialect: Dialect, key: str) -> None:
         self.scope: str = ""

@@ -1,4 +1,4 @@
-"""SQLite: a file that processes on one machine share."""
+"""SQLite dialect of the SQL store, for processes on one machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return the dialect for a file. A file that does not exist is created, accessible only to its owner."""
+    """Return the dialect for the file at ``path``. Connecting creates a missing file, accessible only to its owner."""
 
     def connect() -> sqlite3.Connection:
         Path(path).touch(0o600)  # opens no existing file: closing one would release the locks of other connections

@@ -1,10 +1,10 @@
-"""The protocol of the stores, and their rows: one for each launch, inserted before the launch is sent.
+"""The protocol of the stores, and the rows that they keep: one per launch, inserted before the launch is sent.
 
-A row that is ``sending`` has a deadline, after which no request of its launch is still under way. A process that
-dies leaves such a row behind; the next process that needs the launch settles it. There are no leases: `Store.update`
-changes a row only if it still has the status and attempt that the caller read, so only one process succeeds.
+A row that is ``sending`` has a deadline, after which no request of its launch is still under way. A process that dies
+while launching leaves such a row behind; the next process that needs the launch settles it. There are no leases:
+`Store.update` changes a row only if it still has the status and attempt that the caller read, so one process succeeds.
 
-Times are seconds on the store's own clock, which all processes share, and are only ever compared with that clock.
+Times are in seconds on the store's own clock, which all processes share, and are compared only with that clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attrs import field, frozen
 from cmsapi.errors import ConfigError, StateError
 
 SCHEMA = "1"
-"""Version of the contents of a store. A new column that may be null needs no new version; all other changes do."""
+"""Version of a store's contents. A new column that may be null needs no new version; all other changes do."""
 
 PATIENCE = 30  # seconds that a connection, a statement or a lock may take
 
@@ -49,7 +49,7 @@ ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})  # statuses of launch
 
 @frozen
 class Row:
-    """One launch."""
+    """One launch, as the store keeps it."""
 
     kind: str
     target: str  # identifier of the job's target; made unique for a launch that is never joined
@@ -67,13 +67,13 @@ class Row:
 
     @property
     def open(self) -> bool:
-        """True if the launch is not over."""
+        """True if the launch is being sent, or its job is running or in review."""
         return self.status in OPEN
 
 
 @frozen
 class Taken:
-    """Result of `SharedStore.take`."""
+    """Result of `SharedStore.take`: whether the request may be sent, and the counts."""
 
     wait: float  # seconds after which to ask again; 0 if the request may be sent
     used: int  # requests of all processes in the last hour or under way, not counting this one
@@ -84,104 +84,104 @@ class Store(Protocol):
     """Protocol of a store for the launches of one organization. Methods raise `StateError` if the store is unusable."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch and its batch item, if any; if another launch is in the way, return it and insert nothing.
+        """Insert a launch, and ``item`` if given, and return None. If another launch is in the way, only return that.
 
-        A launch is in the way if the item already has it, or if it is open for the same kind and target.
+        A launch is in the way if ``item`` is already assigned to it, or if it is open for the same kind and target.
 
         Args:
-            row: The launch.
-            deadline: Seconds after which no request of the launch is still under way.
-            item: Names of the batch and the item.
+            row: Row of the launch.
+            deadline: Seconds from now after which no request of the launch is still under way.
+            item: Names of the batch and of its item; None for a launch outside batches.
         """
         ...
 
     async def get(self, launch_id: str) -> Row | None:
-        """Return a launch; None if there is none."""
+        """Return the launch with identifier ``launch_id``; None if there is none."""
         ...
 
     async def find(self, kind: str, target: str) -> Row | None:
-        """Return the open launch for a target; None if there is none."""
+        """Return the open launch of ``kind`` for ``target``; None if there is none."""
         ...
 
     async def rows(self, statuses: Iterable[JobStatus]) -> list[Row]:
-        """Return all launches with one of the statuses, oldest first."""
+        """Return all launches that have one of ``statuses``, oldest first."""
         ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
         """Change a launch and return True if it still has the status and attempt of ``row``; else return False.
 
-        A launch that is over can be reopened only if no other launch of its target is open. A launch whose job has
-        ended is deleted if no item of a batch needs it. A new ``deadline`` is in seconds from now.
+        Reopening a launch also requires that no other launch of its kind and target is open. A launch that is changed
+        to succeeded or failed is deleted unless a batch item is assigned to it. ``deadline`` is in seconds from now.
         """
         ...
 
     async def delete(self, *ids: str) -> None:
-        """Delete launches with their items."""
+        """Delete the launches with identifiers ``ids``, and their batch items."""
         ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Assign an item of a batch, new or not, to an existing launch."""
+        """Assign ``item`` of ``batch``, whether or not it exists, to an existing launch."""
         ...
 
     async def items(self, batch: str) -> dict[str, Row]:
-        """Return the launches of a batch by item."""
+        """Return the launches of ``batch``, keyed by item name."""
         ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete items of a batch, and those of their launches that are over and that no other item needs."""
+        """Delete ``items`` of ``batch``, and their launches that are over and to which no other item is assigned."""
         ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
-        """Return the number of items by batch and status."""
+        """Return, for each batch, the number of its items by status."""
         ...
 
     async def aclose(self) -> None:
-        """Close the store."""
+        """Close the store's connection, if it has one."""
         ...
 
 
 @runtime_checkable
 class SharedStore(Store, Protocol):
-    """A store that several processes share, together with the rate limits of their key.
+    """Protocol of a store that several processes share, together with the rate limits of their API key.
 
     Attributes:
-        scope: Digest of address and organization (if that is unknown, address and key); set before the first launch.
+        scope: Digest of service address and organization (or API key, if that is unknown); set before any launch.
     """
 
     scope: str
 
     async def durations(self) -> dict[str, str]:
-        """Return the learned durations, as JSON by kind."""
+        """Return the learned durations of each kind, as JSON."""
         ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
-        """Save the learned durations of a kind, as JSON."""
+        """Save the durations learned for ``kind``, given as JSON, in place of those saved before."""
         ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Count a request against both limits, for the time it may be under way plus an hour, or say when to ask again.
+        """Count a request for ``seconds``, its time limit, plus an hour, unless it must wait; return wait and counts.
 
-        ``per_hour`` is the limit less requests left to others; with 0, only counts are read. ``scope`` may be empty.
+        ``per_hour`` is the hourly limit less requests left to others; 0 only reads the counts. ``scope`` may be empty.
         """
         ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
         """Record the end of a request, and return the number of requests answered in the last hour.
 
-        A request that did not depart no longer counts. Nothing may be sent for ``pause`` seconds; a longer pause stays.
+        Unless ``departed``, the request no longer counts. Nothing is sent for ``pause`` seconds; a longer pause stays.
         """
         ...
 
 
 def check_schema(name: str, written: str | bytes) -> None:
-    """Refuse a state that a newer cmsapi has written; the error shows ``name``."""
+    """Raise `StateError`, which shows ``name``, if the schema version ``written`` is newer than `SCHEMA`."""
     if int(written) > int(SCHEMA):
         problem = f"the state {name} was written by a newer cmsapi (schema {int(written)}, known is {SCHEMA})"
         raise StateError(f"{problem}: upgrade cmsapi, or use another state")
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the store at an address; its first use opens it. ``key`` is a digest of service address and API key."""
+    """Return the unopened store at ``url``, or raise `ConfigError`; ``key`` is a digest of the address and API key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore
@@ -206,7 +206,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
 
 
 def host_of(url: str) -> str:
-    """Return scheme and host of an address, for errors that show no password; refuse an invalid address."""
+    """Return the scheme and host of ``url``, for errors that show no password; raise `ConfigError` if it is invalid."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -215,7 +215,7 @@ def host_of(url: str) -> str:
 
 
 def check_state(url: str | None) -> str:
-    """Check and return the address of the state; the default is ``CMSAPI_STATE``, else ``memory:``."""
+    """Return the state's address: ``url``, else ``CMSAPI_STATE``, else ``memory:``. Raise `ConfigError` if invalid."""
     url = url or os.environ.get("CMSAPI_STATE") or "memory:"
     open_store(url, "")
     return url
