@@ -21,7 +21,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.kinds import JobKind, Kind, LaunchContext, service_time
 from cmsapi.jobs.poller import LOOK, Poller, poller_of
-from cmsapi.jobs.review import GenerationReview, OnReview
+from cmsapi.jobs.review import GenerationReview, OnReview, decision_of
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import Tracked
 from cmsapi.jobs.words import Phase
@@ -77,7 +77,8 @@ class Recovery:
             return job
         value = kind.unpack(parse(zlib.decompress(row.result)))
         if kind.name is JobKind.GENERATION:
-            value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, row.decision)
+            decision = decision_of(row.decision, value.status)
+            value = GenerationReview(self.pipeline, self.poller.store, None, token.id, value, decision)
         job.settle(Phase.SUCCEEDED, value, None)
         return job
 

@@ -234,3 +234,14 @@ async def test_a_lost_decision_of_on_review_is_made_again(client: Client, sandbo
     sandbox.faults.rules.append(Fault(match="confirm_generation", times=1, drop="before"))
     job = await generate(client, sandbox, "confirm")
     assert (await job.wait(timeout=600)).decision == "confirm"
+
+
+async def test_a_batch_remembers_a_decision_elsewhere(client: Client, other: Client, sandbox: Sandbox) -> None:
+    """Once a run has seen it, later runs take the decision from the state, and do not ask for another."""
+    batch = client.jobs.batch("articles")
+    await batch.map(client.contents.generate, sandbox.content_ids[:1])
+    await (await other.jobs.watch("generation", sandbox.content_ids[0])).confirm()
+    for _ in range(2):
+        (outcome,) = await batch.map(client.contents.generate, sandbox.content_ids[:1])
+        assert outcome.result().decision == "elsewhere"
+        assert batch.unfinished == []
