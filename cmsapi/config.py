@@ -161,7 +161,7 @@ class Connect:
     """How connections to the service are made.
 
     Attributes:
-        session: An aiohttp session that the caller provides and closes; None for one that cmsapi creates.
+        session: An aiohttp session that the caller provides and closes; None lets cmsapi create its own.
         proxy: URL of a proxy.
         ssl: TLS context, for private certificate authorities or client certificates.
     """

@@ -32,7 +32,7 @@ async def drafts(client: Client) -> None:
 
 
 async def write(client: Client, content_id: str) -> None:
-    """Generate an article, or find one that awaits review, and decide on it; print it if it is applied, else exit."""
+    """Generate an article, or find one in review, and decide on it; print it if it is applied, else exit."""
     before = await client.contents.get(content_id)
     print(f"{before.title}: version {before.version}, score {before.content_score}")
 

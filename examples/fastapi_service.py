@@ -70,7 +70,7 @@ def events(source: AsyncIterator[dict[str, Any]]) -> StreamingResponse:
 
 @app.post("/analyses/{keyword_id}", status_code=202)
 async def analyze(keyword_id: str) -> dict[str, str]:
-    """Launch the analysis of a keyword, or join one that is already running, and return its token."""
+    """Launch the analysis of a keyword, or join a running analysis, and return its token."""
     job = await app.state.hasty.keywords.analyze(keyword_id)
     return {"token": job.token, "events": f"/analyses/{job.token}"}
 

@@ -1,6 +1,6 @@
 """The poller: one timer that polls all watched jobs of an account, and the handling of what each poll finds.
 
-Any number of tasks may wait for a job; they share its polls. The timer does not poll a job that nobody waits for. A
+Any number of tasks may wait for a job; they share its polls. The timer polls a job only while a task waits for it. A
 poll that fails (429, 5xx, no answer, or an unreadable answer) says nothing about its job. After a failed poll, the
 timer sends one poll at a time, with pauses that double up to a minute, until a poll succeeds.
 """
