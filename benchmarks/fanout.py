@@ -49,7 +49,7 @@ class Wire:
         self.times: list[float] = []
 
     async def send(self, request: Request) -> Response:
-        """Record the time, send ``request``, and return the answer with the added ideas."""
+        """Record the time, send ``request``, and return the response with the added ideas."""
         self.times.append(asyncio.get_running_loop().time())
         response = await self.box.transport.send(request)
         if self.added and b'"nbContentIdeas"' in response.body:

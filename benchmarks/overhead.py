@@ -44,7 +44,7 @@ _MALLOC = {"MALLOC_TOP_PAD_": "16777216", "MALLOC_TRIM_THRESHOLD_": "268435456"}
 
 
 def serve(ready: Connection) -> None:
-    """Send the port to ``ready``, and answer all requests with the same bytes; run this in its own process."""
+    """Send the port to ``ready``, and response all requests with the same bytes; run this in its own process."""
 
     class Answer(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -52,7 +52,7 @@ class Client:
         limits: Rate limits of the key.
         retry: How often failed requests are repeated.
         polling: How often jobs are polled.
-        launch: How launches treat running jobs, lost answers and credits.
+        launch: How launches treat running jobs, lost responses and credits.
         timeouts: Time limits of calls.
         operations: Table of operations, for a service whose routes differ.
         transport: Transport to use instead of aiohttp, for tests; you close it yourself.
@@ -181,9 +181,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
     ) -> Response:
-        """Send a request for which cmsapi has no method, and return the service's answer.
+        """Send a request for which cmsapi has no method, and return the service's response.
 
-        Costs one request per attempt. Retries follow specification 7; after a lost answer, only a GET is repeated.
+        Costs one request per attempt. Retries follow specification 7; after a lost response, only a GET is repeated.
 
         Args:
             method: HTTP method.
@@ -196,7 +196,7 @@ class Client:
         Raises:
             ArgumentError: An argument is invalid; nothing was sent.
             APIError: The service answered with an error, or with a redirect.
-            TransportError: There was no complete answer.
+            TransportError: There was no complete response.
             DeadlineError: `Timeouts.deadline` passed first.
             RateLimitWaitError: The rate limits would hold the request back for longer than `RateLimits.max_wait`.
         """
@@ -234,7 +234,7 @@ class Client:
         Args:
             retry: How often failed requests are repeated.
             polling: How jobs are polled; if a client with these connections has used jobs, only ``words`` take effect.
-            launch: How launches treat running jobs, lost answers and credits.
+            launch: How launches treat running jobs, lost responses and credits.
             timeouts: Time limits of calls; ``connect`` keeps its value.
             max_wait: Maximum seconds that a request may wait for the limits; an invalid value raises `ConfigError`.
             operations: Table of operations.

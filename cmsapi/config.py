@@ -99,7 +99,7 @@ class PollPolicy:
         min_interval: Minimum seconds between two polls of a job.
         max_interval: Maximum seconds between two polls of a job; more if the hourly limit requires it.
         job_timeout: Maximum seconds of any wait for a job.
-        unclear_timeout: Seconds of unclear answers (at least three) before waits for the job raise `UnclearJobError`.
+        unclear_timeout: Seconds of unclear responses (at least three) before waits for the job raise `UnclearJobError`.
         outage_timeout: Seconds for which polls may fail before waits for the job raise the last error.
         words: Further status words, each with its meaning: ``running``, ``review``, ``succeeded`` or ``failed``.
     """
@@ -121,7 +121,7 @@ class PollPolicy:
 
 @frozen
 class LaunchPolicy:
-    """How launches treat running jobs, lost answers and credits.
+    """How launches treat running jobs, lost responses and credits.
 
     Attributes:
         dedupe: ``"join"`` returns the analysis or generation that a target has under way; ``"off"`` launches another.
@@ -146,7 +146,7 @@ class Timeouts:
     """Time limits of one call.
 
     Attributes:
-        request: Maximum seconds from sending an attempt to its complete answer.
+        request: Maximum seconds from sending an attempt to its complete response.
         connect: Maximum seconds for making a connection, included in ``request``.
         deadline: Maximum seconds of a call, including all its waits and attempts; None for no limit.
     """

@@ -59,8 +59,8 @@ async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
         findings.append(Finding("problem", subject, str(error)))
     try:
         request = Request("GET", f"{pipeline.base_url}/openapi.json", pipeline.headers)
-        answer = await pipeline.send(request, None, limited=False)
-        findings += _operations(parse(answer.body), pipeline.operations, candidates)
+        response = await pipeline.send(request, None, limited=False)
+        findings += _operations(parse(response.body), pipeline.operations, candidates)
     except (CMSError, AttributeError, LookupError, TypeError) as error:
         findings.append(Finding("warning", "operations", f"unknown: /openapi.json cannot be read: {error}"))
     return Diagnosis(tuple(findings), candidates)
@@ -70,13 +70,13 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
     loop = asyncio.get_running_loop()
     began = loop.time()
     user = await pipeline.call("get_me", User)
-    now, answer, organization = datetime.now(UTC), user.response or Response(200), user.organization or Organization()
+    now, response, organization = datetime.now(UTC), user.response or Response(200), user.organization or Organization()
     yield Finding("ok", "key", f"of {user.email or user.id}, organization {organization.name}")
     left: dict[str, int | None] = to_dict(organization.credits or Credits())
     text = ", ".join(f"{name} {'unknown' if number is None else number}" for name, number in left.items())
     empty = 0 in left.values()
     yield Finding("warning" if empty else "ok", "credits", text + "; launches without credits are refused" * empty)
-    kept, status, header = limiter.limits.per_hour, limiter.status(), answer.headers.get("x-ratelimit-limit", "")
+    kept, status, header = limiter.limits.per_hour, limiter.status(), response.headers.get("x-ratelimit-limit", "")
     allowed = int(header) if header.isdecimal() else None
     text = f"{kept:,} requests an hour, {status.free:,} left, {status.others:,} used by other programs"
     text += "; how many the service allows is unknown" if allowed is None else f"; the service allows {allowed:,}"
@@ -84,12 +84,12 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
         yield Finding("problem", "limits", f"{text}: RateLimits(per_hour={allowed})")
     else:
         yield Finding("warning" if allowed is None or status.others else "ok", "limits", text)
-    date = service_time(answer, loop.time()) or now
-    if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # Date was set before the answer was read
+    date = service_time(response, loop.time()) or now
+    if abs(now - date) > timedelta(seconds=MARGIN + loop.time() - began):  # Date was set before the response was read
         where = f"{str(abs(now - date)).partition('.')[0]} {'ahead of' if now > date else 'behind'} the service"
         yield Finding("warning", "clock", f"this machine is {where}")
     else:
-        yield Finding("ok", "clock", "as the service's" if "date" in answer.headers else "unknown: no Date is sent")
+        yield Finding("ok", "clock", "as the service's" if "date" in response.headers else "unknown: no Date is sent")
     seen = (await pipeline.list("list_workspaces", Workspace)).total
     text = f"sees {seen} of {organization.workspaces_count} workspaces"
     try:

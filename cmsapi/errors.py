@@ -18,17 +18,17 @@
     │       ├── InternalServerError             500
     │       ├── BadGatewayError                 502
     │       └── ServiceUnavailableError         503
-    ├── TransportError (OSError)                no complete answer
+    ├── TransportError (OSError)                no complete response
     │   ├── NotSentError                        nothing reached the service
     │   └── OutcomeUnknownError                 the service may have acted
-    ├── DecodeError (ValueError)                an answer cannot be read
+    ├── DecodeError (ValueError)                a response cannot be read
     ├── RateLimitWaitError                      the limits would delay a request longer than `RateLimits.max_wait`
     ├── DeadlineError (TimeoutError)            `Timeouts.deadline` has passed
     ├── EditConflictError                       every attempt of an edit was refused with 409
     ├── StateError                              the state cannot be opened, read or written
     └── JobError                                a launch with other settings is under way
         ├── JobFailedError                      the service reports a failure
-        ├── UnclearJobError                     the service's answers about the job cannot be understood
+        ├── UnclearJobError                     the service's responses about the job cannot be understood
         ├── JobDetachedError                    the job was detached while something waited for it
         ├── JobWaitTimeoutError (TimeoutError)  the wait has timed out; the job goes on
         ├── LaunchUnknownError                  a launch may or may not have been accepted
@@ -190,7 +190,7 @@ BY_CODE: Mapping[str, type[APIError]] = {code: kind for _, code, kind in _SPECIF
 
 
 class TransportError(CMSError, OSError):
-    """Base class of the errors for requests that got no complete answer."""
+    """Base class of the errors for requests that got no complete response."""
 
 
 class NotSentError(TransportError):
@@ -198,11 +198,11 @@ class NotSentError(TransportError):
 
 
 class OutcomeUnknownError(TransportError):
-    """Raised when a request got no complete answer, so it may or may not have been carried out."""
+    """Raised when a request got no complete response, so it may or may not have been carried out."""
 
 
 class DecodeError(CMSError, ValueError):
-    """Raised when the answer to a successful request, or the data passed to `from_dict`, cannot be read.
+    """Raised when the response to a successful request, or the data passed to `from_dict`, cannot be read.
 
     Attributes:
         path: JSON path of the value that does not fit, such as ``$.data[3].id``.
@@ -272,10 +272,10 @@ class JobFailedError(JobError):
 
 
 class UnclearJobError(JobError):
-    """Raised when answers about a job cannot be understood for `PollPolicy.unclear_timeout`. The job may go on.
+    """Raised when responses about a job cannot be understood for `PollPolicy.unclear_timeout`. The job may go on.
 
     Attributes:
-        reason: What is wrong with the answers, for example an unlisted status.
+        reason: What is wrong with the responses, for example an unlisted status.
     """
 
     def __init__(self, problem: str, *, reason: str, token: str | None = None) -> None:
@@ -292,7 +292,7 @@ class JobWaitTimeoutError(JobError, TimeoutError):
 
 
 class LaunchUnknownError(JobError):
-    """Raised when no answer confirmed a launch, which may nevertheless have been accepted and charged.
+    """Raised when no response confirmed a launch, which may nevertheless have been accepted and charged.
 
     Attributes:
         target: Readable name of the job, as in `Job.name`.

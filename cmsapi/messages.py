@@ -36,7 +36,7 @@ class Request:
 
 @frozen(slots=False)
 class Response:
-    """An answer as it was received, whatever its status.
+    """A response as it was received, whatever its status.
 
     Attributes:
         status: HTTP status code.
@@ -67,7 +67,7 @@ class Transport(Protocol):
     """Protocol of an object that sends requests and returns responses.
 
     ``send`` raises `NotSentError` if no part of the request can have reached the service, and `OutcomeUnknownError` if
-    the request may have arrived but no complete answer came. ``send`` needs no time limit of its own, because it is
+    the request may have arrived but no complete response came. ``send`` needs no time limit of its own, because it is
     cancelled after `Timeouts.request`.
     """
 

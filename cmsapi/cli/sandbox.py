@@ -46,7 +46,7 @@ async def serve(
         keywords: Number of keywords not yet analyzed; each content has one more keyword, which is analyzed.
         contents: Number of contents.
         seconds: Duration of every job; by default each duration is random.
-        latency: Seconds from a request to its answer.
+        latency: Seconds from a request to its response.
         per_second: Requests that a key may send in any second.
         per_hour: Requests that a key may send in any hour.
     """
@@ -66,7 +66,7 @@ async def serve(
 
 @app.command
 async def demo(*, keywords: int = 200) -> int:
-    """Show a fan-out, a lost answer and an article in about 20 seconds; needs no account or network, and keeps nothing.
+    """Show a fan-out, a lost response and an article in about 20 seconds. It needs no account or network.
 
     Args:
         keywords: Number of keywords to analyze.
@@ -76,7 +76,7 @@ async def demo(*, keywords: int = 200) -> int:
     box = Sandbox(keywords=keywords, durations=Lognormal(seconds, 1 / seconds), faults=lost)
     before, ledger = dict(box.credits), box.ledger
     print(f"A service inside this program: a job takes about {seconds:g} s, it allows {limits.per_second} requests a")
-    print(f"second, one answer gets lost. {keywords} keywords to analyze, an article to write.\n", flush=True)
+    print(f"second, one response gets lost. {keywords} keywords to analyze, an article to write.\n", flush=True)
     clock, timeouts = asyncio.get_running_loop().time, Timeouts(request=seconds)
     began = clock()
     client = Client(box.api_key, base_url=box.base_url, state="memory:", transport=box.transport, timeouts=timeouts)
@@ -97,7 +97,7 @@ async def demo(*, keywords: int = 200) -> int:
     table.add_row("analyzed", f"{done} of {keywords} in {took:.0f} s")
     table.add_row("requests", f"{keywords} launches, {polls} polls; {refused} refused with 429")
     table.add_row("a loop", f"that polls each job every {interval:g} s sends {burst}, and {long}")
-    table.add_row("lost answer", "its analysis was seen at the service, not launched again")
+    table.add_row("lost response", "its analysis was seen at the service, not launched again")
     table.add_row("article", f"applied: {draft.words_count} words before, {article.words_count} now")
     table.add_row("credits", f"{analyses} analysis, {articles} ai_writing; paid twice: {twice}")
     Console().print(table)

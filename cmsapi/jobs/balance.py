@@ -1,4 +1,4 @@
-"""The balance of search credits: after a 500 or 502 answer, the only evidence of whether a search was accepted."""
+"""The balance of search credits: after a 500 or 502 response, the only evidence of whether a search was accepted."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Job(Generic[T]):
         Raises:
             JobFailedError: The service reports a failure.
             JobWaitTimeoutError: The timeout has passed. The job goes on, and can be waited for again.
-            UnclearJobError: The service's answers could not be understood for `PollPolicy.unclear_timeout`.
+            UnclearJobError: The service's responses could not be understood for `PollPolicy.unclear_timeout`.
             JobDetachedError: `detach` was called.
             CMSError: Polls failed for `PollPolicy.outage_timeout`, the API key was refused, or the client was closed.
         """

@@ -52,7 +52,7 @@ class JobKind(StrEnum):
 class LaunchContext:
     """What is known about a launch when a polled document is interpreted."""
 
-    at: datetime | None  # time by the service's clock; None if no answer has shown it
+    at: datetime | None  # time by the service's clock; None if no response has shown it
     age: float  # seconds since the launch
     moved: bool = False  # whether a poll has shown the job running
     own: str | None = None  # identifier that the service gave this job, if its kind has one
@@ -60,7 +60,7 @@ class LaunchContext:
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Return the loop time ``then`` on the service's clock, by a new answer's ``Date``; None if it has no valid one."""
+    """Return the loop time ``then`` on the service's clock, by a new response's ``Date``; None without a valid one."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -77,7 +77,7 @@ class Kind:
     launch: str  # operation that launches it
     poll: str  # operation that reads its document
     shape: type[Model]  # model of that document
-    answer: Any  # type of the answer to a launch: a model, or its union with None
+    response: Any  # type of the response to a launch: a model, or its union with None
     credit: CreditType | None = None  # type of credit that a launch costs
     words: Mapping[str, str] = field(factory=dict)  # additional words, from `PollPolicy.words`
 
@@ -102,9 +102,9 @@ class Kind:
         """Return True if ``document`` shows that the unconfirmed ``launch`` was accepted; always False in `Kind`."""
         return False
 
-    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        """Return the identifier to poll, and the job's own identifier or None, from the ``answer`` to its launch."""
-        return answer.id, answer.id
+    def identify(self, target: str, response: Any) -> tuple[str, str | None]:
+        """Return the identifier to poll, and the job's own identifier or None, from the ``response`` to its launch."""
+        return response.id, response.id
 
     def pack(self, value: Any) -> Any:
         """Return the result ``value`` as JSON-compatible data that `unpack` reads."""
@@ -152,7 +152,7 @@ class AnalysisKind(Kind):
     def shows(self, document: Any, launch: LaunchContext) -> bool:
         return super().read(document, launch).phase is Phase.RUNNING or self._is_new(document, launch)
 
-    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
+    def identify(self, target: str, response: Any) -> tuple[str, str | None]:
         return target, None
 
     def _is_new(self, document: Any, launch: LaunchContext) -> bool:
@@ -174,10 +174,10 @@ class GenerationKind(Kind):
     def shows(self, document: Any, launch: LaunchContext) -> bool:
         return document.id is not None and document.id != launch.before
 
-    def identify(self, target: str, answer: Any) -> tuple[str, str | None]:
-        if answer.id is None:
-            raise DecodeError("the answer to the launch has no identifier", path="$.id", operation=self.launch)
-        return target, answer.id
+    def identify(self, target: str, response: Any) -> tuple[str, str | None]:
+        if response.id is None:
+            raise DecodeError("the response to the launch has no identifier", path="$.id", operation=self.launch)
+        return target, response.id
 
 
 def kinds_of(words: Mapping[str, str] | None = None) -> dict[JobKind, Kind]:

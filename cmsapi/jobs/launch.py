@@ -46,7 +46,7 @@ from cmsapi.limits.limiter import Priority
 from cmsapi.observe.events import RetryScheduled
 from cmsapi.observe.log import logger
 from cmsapi.state.store import Row
-from cmsapi.transport.answers import error_of
+from cmsapi.transport.error_responses import error_of
 from cmsapi.transport.pipeline import Pipeline, read
 from cmsapi.transport.retries import brief, next_delay
 from cmsapi.wire.converter import dump
@@ -292,7 +292,7 @@ class Launch:
         response = await pipeline.attempt(account.transport, request, permit, self._number, self._write_down)
         if response.status >= 300:
             raise error_of(response, request, operation)
-        identifier, own = kind.identify(self._token.id, read(response, kind.answer, kind.launch))
+        identifier, own = kind.identify(self._token.id, read(response, kind.response, kind.launch))
         if kind.name is JobKind.SEARCH:
             self._poller.balance.changed(accepted=True)
         at, row = service_time(response, self._began), self._known_row

@@ -1,7 +1,7 @@
 """The poller: one timer that polls all watched jobs of an account, and the handling of what each poll finds.
 
 Any number of tasks may wait for a job; they share its polls. The timer polls a job only while a task waits for it. A
-poll that fails (429, 5xx, no answer, or an unreadable answer) says nothing about its job. After a failed poll, the
+poll that fails (429, 5xx, no response, or an unreadable response) says nothing about its job. After a failed poll, the
 timer sends one poll at a time, with pauses that double up to a minute, until a poll succeeds.
 """
 
@@ -110,7 +110,7 @@ class Poller:
         known: dict[str, Any] = {"status": JobStatus.RUNNING, "token": str(token)}
         try:
             if not await self.store.update(row, **known):
-                # Another process has settled the launch, taking this process for dead, but the answer came here.
+                # Another process has settled the launch, taking this process for dead, but the response came here.
                 row = await self.store.get(row.id) or row
                 await self.store.update(row, **known)
         except StateError as error:

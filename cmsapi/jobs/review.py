@@ -1,6 +1,6 @@
 """Reviews of generated articles: confirming applies an article to its draft, cancelling discards the article.
 
-A decision is recorded in the launch's row, if there is one, before the decision is sent. If the answer is lost, this
+A decision is recorded in the launch's row, if there is one, before the decision is sent. If the response is lost, this
 process or a later one can read from the generation whether the decision was carried out.
 """
 
@@ -61,7 +61,7 @@ class GenerationReview:
 
         Raises:
             ConflictError: The article is no longer in review, and the generation does not show this decision.
-            OutcomeUnknownError: The answer was lost, and the generation does not show the decision; call again.
+            OutcomeUnknownError: The response was lost, and the generation does not show the decision; call again.
             ServerError: The service failed, and the generation does not show the decision; call again.
         """
         await self._decide("confirm")

@@ -2,9 +2,9 @@
 
 The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latest
 ``X-RateLimit-Remaining`` shows how many requests have been used; all but our own were sent by other programs. If
-nothing is left, one request is sent after ``X-RateLimit-Reset`` seconds, and its answer shows the new count.
+nothing is left, one request is sent after ``X-RateLimit-Reset`` seconds, and its response shows the new count.
 
-Until an answer shows the count or succeeds, requests are sent one at a time, so a used-up hour causes only one 429.
+Until a response shows the count or succeeds, requests are sent one at a time, so a used-up hour causes only one 429.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Priority(IntEnum):
 
 @frozen
 class RateHeaders:
-    """What the headers of an answer say about the hourly limit (specification 8, rule 2).
+    """What the headers of a response say about the hourly limit (specification 8, rule 2).
 
     Attributes:
         remaining: Number of requests left in the hour.
-        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if the answer does not say.
+        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if the response does not say.
     """
 
     remaining: int
@@ -67,7 +67,7 @@ class RateLimitStatus:
     Attributes:
         limit: Requests allowed in an hour.
         used: Requests in the last hour by this client, and by clients in its event loop that share its limits.
-        others: Requests by programs that use the same key but not the same state, estimated from the latest answer.
+        others: Requests by programs that use the same key but not the same state, estimated from the latest response.
         waiting: Requests that are waiting for the limits.
         paused: Seconds until requests are sent again after a 429; 0 if there is no pause.
     """
@@ -115,9 +115,9 @@ class Permit:
         began: Loop time at which the permission was given; None while the request waits.
         waited: Seconds that the request waited.
         departed: False if the request was certainly not sent.
-        rate: Rate headers of the answer, if it has any.
-        success: True if the answer has a status below 300.
-        retry_after: Seconds for which nothing may be sent, if the answer is a 429 that says so.
+        rate: Rate headers of the response, if it has any.
+        success: True if the response has a status below 300.
+        retry_after: Seconds for which nothing may be sent, if the response is a 429 that says so.
         number: Number of the request in its limiter, from 1; 0 until the permission is given.
     """
 
@@ -168,9 +168,9 @@ class Limiter:
         self._burst = Window(limits.per_second, SECOND)
         self._hour = Window(limits.per_hour, HOUR)
         self._reserve = int(limits.per_hour * _RESERVE) if limits.reserve is None else limits.reserve
-        self._told = False  # whether an answer has shown how much of the hour is used
+        self._told = False  # whether a response has shown how much of the hour is used
         self._others = 0
-        self._newest, self._sent_then, self._remaining = 0, 0, 0  # newest answer: its number, sent by then, remaining
+        self._newest, self._sent_then, self._remaining = 0, 0, 0  # newest response: its number, sent by then, remaining
         self._ask_at = math.inf  # when one request may be sent although nothing is left
         self._paused_until = -math.inf
         self._announced = -math.inf
@@ -213,7 +213,7 @@ class Limiter:
         return Forecast(hour.limit, left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
-        """Return ``now`` if a request may be sent, else when to check again; infinity if that depends on an answer."""
+        """Return ``now`` if a request may be sent, else when to check again; infinity if that depends on a response."""
         if now < self._paused_until:
             return self._paused_until
         if self._hour.in_flight and not self._told:
@@ -272,14 +272,14 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + permit.retry_after)
             self._announce(permit, now, self._paused_until, "the service answered 429")
         self._told = self._told or permit.success or permit.rate is not None
-        self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no answer
+        self._ask_at = max(self._ask_at, now + _ROUNDING)  # also after a request that asked and got no response
         if permit.rate is not None and permit.number <= self._sent_then and permit.rate.remaining > self._remaining:
-            # This request was in flight when the newest answer counted it, and was wrongly taken for another program's.
+            # This request was in flight when the newest response counted it, and was taken for another program's.
             self._others = max(0, self._others - 1)
         elif permit.rate is not None:  # the service counted this request later, whatever the order of arrival
             self._newest, self._sent_then, self._remaining = permit.number, self.sent, permit.rate.remaining
             if not self.shared:
-                # Which requests in flight the answer counts is unknown; all but this one are taken for others'.
+                # Which requests in flight the response counts is unknown; all but this one are taken for others'.
                 self._others = max(0, self._hour.limit - permit.rate.remaining - self._hour.answered_count - 1)
             self._ask_at = now + permit.rate.reset + _ROUNDING
         for window in (self._burst, self._hour):

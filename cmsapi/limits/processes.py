@@ -65,7 +65,7 @@ class SharedLimiter(Limiter):
             task.add_done_callback(self._reports.discard)
 
     async def aclose(self) -> None:
-        """Refuse waiting requests, and wait until all earlier answers have been reported to the store."""
+        """Refuse waiting requests, and wait until all earlier responses have been reported to the store."""
         await super().aclose()
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
@@ -85,7 +85,7 @@ class SharedLimiter(Limiter):
         try:
             answered = await self._store.answered(name, departed=permit.departed, pause=permit.retry_after or 0.0)
         except StateError as error:
-            logger.warning("the state was not told of an answer, and counts its request for longer: %s", error)
+            logger.warning("the state was not told of a response, and counts its request for longer: %s", error)
             return
         if permit.rate is not None and permit.number == self._newest:
             self._others = max(0, self._hour.limit - permit.rate.remaining - answered)

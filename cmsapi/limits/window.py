@@ -1,9 +1,9 @@
 """A sliding window whose limit holds at the service, whatever the latency.
 
 A token bucket that refills at a steady rate admits almost twice its size within one window. Here, a token is taken
-before the first byte of a request can leave, and comes back one window after the answer. The service counts the request
-at some time between the two. Thus the tokens of all requests that the service counts in one window are still taken at
-the end of that window, and there are never more of these requests than the limit.
+before the first byte of a request can leave, and comes back one window after the response. The service counts the
+request at some time between the two. Thus the tokens of all requests that the service counts in one window are still
+taken at the end of that window, and there are never more of these requests than the limit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Window:
         return len(self._returns)
 
     def answered(self, now: float) -> None:
-        """Account for the end of a request, with or without an answer; its token comes back one window later."""
+        """Account for the end of a request, with or without a response; its token comes back one window later."""
         self.in_flight -= 1
         self._returns.append(now + self.seconds)
 
@@ -50,7 +50,7 @@ class Window:
         return bisect.bisect_right(self._returns, now + ahead)
 
     def free_at(self, count: int, now: float) -> float:
-        """Return the earliest time at which ``count`` tokens can be free; infinity if that depends on later answers."""
+        """Return the earliest time at which ``count`` tokens can be free; infinity if it depends on later responses."""
         missing = count - self.free(now)
         if missing <= 0:
             return now

@@ -27,7 +27,7 @@ class Event:
 
 @frozen
 class RequestFinished(Event):
-    """Event: an attempt to send a request has ended, with or without an answer.
+    """Event: an attempt to send a request has ended, with or without a response.
 
     Attributes:
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
@@ -36,9 +36,9 @@ class RequestFinished(Event):
         attempt: Number of the attempt, from 1.
         seconds: Duration of the attempt in seconds, without the wait for the rate limits.
         waited: Seconds for which the rate limits delayed the attempt.
-        status: HTTP status; None if there was no answer.
+        status: HTTP status; None if there was no response.
         request_id: Identifier of the request, to quote to support; None if the service sent none.
-        error: Class name of the exception if there was no answer; else None.
+        error: Class name of the exception if there was no response; else None.
     """
 
     operation: str | None
@@ -65,7 +65,7 @@ class RetryScheduled(Event):
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         attempt: Number of the attempt that failed, from 1.
         seconds: Seconds until the next attempt, without a wait for the rate limits.
-        reason: Status and code of the answer, or class name of the error.
+        reason: Status and code of the response, or class name of the error.
     """
 
     level = logging.INFO

@@ -27,7 +27,7 @@ class ContentIdeaSearches(Resource):
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No answer confirmed the launch; the search may have been launched and charged.
+            LaunchUnknownError: No response confirmed the launch; the search may have been launched and charged.
             ConflictError: The service refused the launch for another reason.
         """
         body = {"keyword": check_text("keyword", keyword)}

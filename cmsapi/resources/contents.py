@@ -2,7 +2,7 @@
 
 A stale ``version`` in an update is refused with 409 (specification 9, rule 4). `Contents.update` sends one update.
 `Contents.edit` follows specification 7, retry rule 3: it reads the content, applies the change, sends the
-update, and starts again after a conflict. If the answer to an update is lost, the
+update, and starts again after a conflict. If the response to an update is lost, the
 update may have been accepted: `Contents.edit` then returns the content if it contains the change.
 """
 
@@ -116,7 +116,7 @@ class Contents(Resource):
             due_date: When the draft is due; a time without a zone is taken as UTC.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the draft may exist: list the contents before you call again.
+            OutcomeUnknownError: The response was lost, and the draft may exist: list contents before you call again.
             ValidationError: The service refuses a field, for example an identifier that does not exist.
         """
         fields = _fields(
@@ -162,7 +162,7 @@ class Contents(Resource):
 
         Raises:
             ConflictError: The version is stale (specification 9, rule 4); read the content again, or use `edit`.
-            OutcomeUnknownError: The answer was lost, and the content may have changed: read it before you call again.
+            OutcomeUnknownError: The response was lost, and the content may have changed: read it before you call again.
         """
         fields = _fields(
             title=title,
@@ -183,7 +183,7 @@ class Contents(Resource):
     ) -> Content:
         """Change the current version of a content, and try again after each conflict; no credit.
 
-        Costs two requests, two more for each conflict, and one after a lost answer (specification 7, retry rule 3)::
+        Costs two requests, two more for each conflict, and one after a lost response (specification 7, retry rule 3)::
 
             await client.contents.edit(id, lambda content: {"title": f"{content.title} in 2026"})
 
@@ -198,7 +198,7 @@ class Contents(Resource):
 
         Raises:
             EditConflictError: Every update was refused with 409. Nothing was changed.
-            OutcomeUnknownError: The answer was lost, and the content does not show the change or cannot be read.
+            OutcomeUnknownError: The response was lost, and the content does not show the change or cannot be read.
             ServerError: The service failed, and the content does not show the change or cannot be read.
         """
         check_number("attempts", attempts, 1)
@@ -238,14 +238,14 @@ class Contents(Resource):
             url: Address at which the content was published.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the content may be marked: read it before you call again.
+            OutcomeUnknownError: The response was lost, and the content may be marked: read it before you call again.
         """
         return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
         """Delete a content and its text for good; one request, no credit (specification 4.3).
 
-        After a lost answer, the request is repeated; a content that no longer exists then counts as deleted.
+        After a lost response, the request is repeated; a content that no longer exists then counts as deleted.
 
         Raises:
             NotFoundError: The content does not exist, or is not visible to this key.
@@ -272,7 +272,7 @@ class Contents(Resource):
         Raises:
             JobError: A generation of the content with other settings is under way.
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No answer confirmed the launch, nor does the content show it; a credit may be spent.
+            LaunchUnknownError: No response confirmed the launch, nor does the content show it; a credit may be spent.
             ConflictError: The service refused the launch, for example because the keyword has not been analyzed.
         """
         if settings is not None and not isinstance(settings, GenerationSettings):

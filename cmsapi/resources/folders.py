@@ -31,7 +31,7 @@ class Folders(Resource):
             parent_folder_id: Identifier of the folder to put the new one in; None for the top level.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the folder may exist: list the folders before you call again.
+            OutcomeUnknownError: The response was lost, and the folder may exist: list folders before you call again.
         """
         body = {"name": check_text("name", name), **texts(parent_folder_id=parent_folder_id)}
         return await self._pipeline.call("create_folder", Folder, workspace_id, json=body)
@@ -40,7 +40,7 @@ class Folders(Resource):
         """Delete a folder for good; one request, no credit (specification 4.2).
 
         The contents are kept and belong to no folder; afterwards, nothing shows which ones were in the folder. After a
-        lost answer, the request is repeated; a folder that no longer exists then counts as deleted.
+        lost response, the request is repeated; a folder that no longer exists then counts as deleted.
 
         Raises:
             NotFoundError: The folder does not exist, or is not visible to this key.

@@ -42,7 +42,7 @@ class Pages(Resource):
             url: Address of the page, at least one character.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the page may exist: list the pages before you call again.
+            OutcomeUnknownError: The response was lost, and the page may exist: list the pages before you call again.
         """
         return await self._pipeline.call("import_page", WebPage, workspace_id, json={"url": check_text("url", url)})
 
@@ -53,7 +53,7 @@ class Pages(Resource):
     async def delete(self, page_id: str) -> None:
         """Delete a page and **all its contents** for good; one request, no credit (specification 4.3).
 
-        After a lost answer, the request is repeated; a page that no longer exists then counts as deleted.
+        After a lost response, the request is repeated; a page that no longer exists then counts as deleted.
 
         Raises:
             NotFoundError: The page does not exist, or is not visible to this key.
@@ -90,7 +90,7 @@ class Keywords(Resource):
             keyword: Search term, at least one character.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the keyword may exist: list keywords before you call again.
+            OutcomeUnknownError: The response was lost, and the keyword may exist: list keywords before you call again.
         """
         body = {"keyword": check_text("keyword", keyword)}
         return await self._pipeline.call("add_keyword", Keyword, page_id, json=body)
@@ -109,7 +109,7 @@ class Keywords(Resource):
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No answer confirmed the launch, nor does the keyword show it; a credit may be spent.
+            LaunchUnknownError: No response confirmed the launch, nor does the keyword show it; a credit may be spent.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
@@ -168,7 +168,7 @@ class Prompts(Resource):
             prompt: The question, at least one character.
 
         Raises:
-            OutcomeUnknownError: The answer was lost, and the prompt may exist: list the prompts before you call again.
+            OutcomeUnknownError: The response was lost, and the prompt may exist: list prompts before you call again.
         """
         body = {"prompt": check_text("prompt", prompt)}
         return await self._pipeline.call("add_prompt", Prompt, keyword_id, json=body)
@@ -187,7 +187,7 @@ class Prompts(Resource):
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No answer confirmed the launch, nor does the prompt show it; a credit may be spent.
+            LaunchUnknownError: No response confirmed the launch, nor does the prompt show it; a credit may be spent.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.PROMPT, prompt_id)

@@ -64,7 +64,7 @@ class KnowledgeDocuments(Resource):
 
         Raises:
             ArgumentError: Neither or both of ``text`` and ``url`` are given.
-            LaunchUnknownError: No answer confirmed the creation; list the documents before you call again.
+            LaunchUnknownError: No response confirmed the creation; list the documents before you call again.
         """
         if (text is None) == (url is None):
             raise ArgumentError("text", "or url must be given, and not both")

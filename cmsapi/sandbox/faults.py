@@ -1,4 +1,4 @@
-"""Faults between a client and the service: error answers, lost requests, lost or damaged answers, and delays."""
+"""Faults between a client and the service: error responses, lost requests, lost or damaged responses, and delays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GATEWAY_PAGE = b"<html><head><title>Error</title></head><body><h1>The page canno
 
 @define(eq=False)
 class Dropped(Exception):  # noqa: N818 - it is what a network does
-    """Raised when there is no answer because a fault closed or refused the connection."""
+    """Raised when there is no response because a fault closed or refused the connection."""
 
     sent: bool  # False if the connection was refused, so that no part of the request can have arrived
 
@@ -34,14 +34,14 @@ class Fault:
         share: Probability that the fault hits a matching request; the sandbox's seed decides which ones.
         since: Time at which the fault begins, in seconds after the sandbox's time starts (see `Sandbox`).
         until: Time at which the fault ends, in seconds after the same start.
-        status: HTTP status of an answer that replaces the service's; a ``spec`` answer does not replace a 401 or 429.
-        body: Format of that answer: ``spec`` for an error as in specification 7, ``foreign`` for a gateway's HTML page.
-        effect: True if the service still carries out the request before that answer is sent.
-        retry_after: Seconds in the ``Retry-After`` header of that answer; by default 1 for a 429, else no header.
+        status: HTTP status of a response that replaces the service's; a ``spec`` response replaces no 401 or 429.
+        body: Format of that response: ``spec`` as in specification 7, or ``foreign`` for a gateway's HTML page.
+        effect: True if the service still carries out the request before that response is sent.
+        retry_after: Seconds in the ``Retry-After`` header of that response; by default 1 for a 429, else no header.
         refuse: True refuses the connection: no part of the request arrives.
         drop: When to close the connection: ``before`` or ``after`` the service carries out the request; None for never.
-        garbage: True cuts off the second half of the answer's body, except of a gateway's page.
-        slow: Seconds by which the answer is delayed.
+        garbage: True cuts off the second half of the response's body, except of a gateway's page.
+        slow: Seconds by which the response is delayed.
     """
 
     match: str = "*"
@@ -67,21 +67,22 @@ class Fault:
 
     @property
     def refusal(self) -> Refusal | None:
-        """The answer with the fault's status, in the service's error format; None if the fault has no status."""
+        """The response with the fault's status, in the service's error format; None if the fault has no status."""
         if self.status is None:
             return None
         seconds = 1 if self.retry_after is None and self.status == 429 else self.retry_after
         headers = {} if seconds is None else {"retry-after": f"{seconds:g}"}
         return Refusal(self.status, "A fault of the sandbox.", headers)
 
-    def spoil(self, answer: Response | None) -> Response | None:
-        """Return what the client receives in place of ``answer``; None if the connection is refused or closed."""
+    def spoil(self, response: Response | None) -> Response | None:
+        """Return what the client receives in place of ``response``; None if the connection is refused or closed."""
         if self.refuse or self.drop:
             return None
-        refusal = self.refusal
-        if refusal is not None and self.body == "foreign":
+        if self.body == "foreign" and (refusal := self.refusal):
             return Response(refusal.status, {"content-type": "text/html", **refusal.headers}, GATEWAY_PAGE)
-        return evolve(answer, body=answer.body[: len(answer.body) // 2]) if answer and self.garbage else answer
+        return (
+            evolve(response, body=response.body[: len(response.body) // 2]) if self.garbage and response else response
+        )
 
 
 NO_FAULT = Fault()

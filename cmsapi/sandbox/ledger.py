@@ -16,7 +16,7 @@ class LoggedRequest:
         operation: Name of the operation such as ``get_me``; empty if the path or the method is unknown.
         method: HTTP method.
         path: Path without the query.
-        status: HTTP status of the answer; None if a fault closed the connection.
+        status: HTTP status of the response; None if a fault closed the connection.
         key: Role of the key's user, ``admin`` or ``member``; None if the request had no valid key.
     """
 

@@ -59,7 +59,7 @@ class KeyWindows:
         return self._admit(now)
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the rate-limit headers for an answer at the time ``now`` (specification 8, rule 2)."""
+        """Return the rate-limit headers for a response at the time ``now`` (specification 8, rule 2)."""
         self._forget(now)
         return {
             "x-ratelimit-limit": str(self._limits.per_hour),

@@ -26,7 +26,7 @@ class Operation:
     """An operation of the service, with all references in its schemas resolved."""
 
     name: str
-    status: int  # status of a successful answer
+    status: int  # status of a successful response
     public: bool  # needs no key and is not limited (specification 8, rule 3)
     path_names: tuple[str, ...]
     query: tuple[Parameter, ...]

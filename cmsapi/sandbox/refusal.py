@@ -1,4 +1,4 @@
-"""Refusals of requests, and their answers in the service's error format (specification 7)."""
+"""Refusals of requests, and their responses in the service's error format (specification 7)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CODES: Mapping[int, str] = {
 
 
 @define(eq=False)
-class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the sandbox
+class Refusal(Exception):  # noqa: N818 - it is a response, not an error in the sandbox
     """Raised when a handler or a check refuses a request.
 
     Args:
         status: HTTP status.
         message: Human-readable text; with status 422, it names the invalid field in single quotes.
-        headers: Additional headers of the answer.
+        headers: Additional headers of the response.
     """
 
     status: int
@@ -38,6 +38,6 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error in the s
 
     @property
     def document(self) -> dict[str, dict[str, str]]:
-        """The JSON document in the body of the answer."""
+        """The JSON document in the body of the response."""
         code = CODES.get(self.status, "internal_error" if self.status >= 500 else "bad_request")
         return {"error": {"code": code, "message": self.message}}

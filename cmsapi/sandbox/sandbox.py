@@ -34,7 +34,7 @@ class Transport:
         self._tasks: set[asyncio.Task[Response]] = set()
 
     async def send(self, request: Request) -> Response:
-        """Pass ``request`` to the service and return its answer; with latency, cancellation does not stop the request.
+        """Pass ``request`` to the service, and return the response. With latency, cancellation does not stop it.
 
         Raises:
             NotSentError: A fault refuses the connection.

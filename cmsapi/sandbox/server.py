@@ -11,7 +11,7 @@ from cmsapi.messages import Request
 from cmsapi.sandbox.faults import Dropped
 from cmsapi.sandbox.service import Service
 
-SHUTDOWN = 0.1  # seconds to wait for unfinished answers when the server stops
+SHUTDOWN = 0.1  # seconds to wait for unfinished responses when the server stops
 
 
 @asynccontextmanager

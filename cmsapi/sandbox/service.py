@@ -2,7 +2,7 @@
 
 A request passes, in this order, faults, key (401), limits (429), route (404, 405), media type and JSON (415, 400),
 schemas (400, 422), role (403), and its handler. A 401 counts in no rate window and has no rate headers; a 429 has them,
-but does not count; all other answers, except on public paths, count and have them (specification 5, 7, 8).
+but does not count; all other responses, except on public paths, count and have them (specification 5, 7, 8).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cmsapi.sandbox.refusal import Refusal
 from cmsapi.sandbox.store import Record, Store
 
 ADMIN_ONLY = frozenset({"delete_page", "delete_folder", "list_users"})
-UNCOUNTED = frozenset({401, 429})  # statuses of answers that count in no window
+UNCOUNTED = frozenset({401, 429})  # statuses of responses that count in no window
 JSON = {"content-type": "application/json"}
 DOCS = b'<!doctype html><title>API v1</title><p>Described in <a href="/openapi.json">openapi.json</a>.</p>'
 
@@ -49,19 +49,19 @@ class Service:
     _number: int = field(default=0, init=False)
 
     async def handle(self, request: Request) -> Response:
-        """Return the answer to ``request``, after any latency or delay that `faults` adds.
+        """Return the response to ``request``, after any latency or delay that `faults` adds.
 
         Raises:
             Dropped: A fault closes or refuses the connection.
         """
         if early := self.faults.delay(self.rng):
             await asyncio.sleep(early)
-        fault, answer = self._arrive(request)
+        fault, response = self._arrive(request)
         if late := fault.slow + self.faults.delay(self.rng):
             await asyncio.sleep(late)
-        if answer is None:
+        if response is None:
             raise Dropped(sent=not fault.refuse)
-        return answer
+        return response
 
     def _arrive(self, request: Request) -> tuple[Fault, Response | None]:
         now = self.store.clock.now()
@@ -71,15 +71,15 @@ class Service:
         name = route.operation.name if route.operation else ""
         fault = self.faults.pick(name, self.store.clock.elapsed(now), self.rng)
         user = self._user(_header(request, "authorization"))
-        answer = None if fault.replaces_service else self._answer(request, route, query, user, now, fault)
-        answer = fault.spoil(answer)
+        response = None if fault.replaces_service else self._respond(request, route, query, user, now, fault)
+        response = fault.spoil(response)
         if not fault.refuse:
-            status = None if answer is None else answer.status
+            status = None if response is None else response.status
             key = None if user is None else user["role"].lower()
             self.ledger.requests.append(LoggedRequest(now, name, request.method, path, status, key))
-        return fault, answer
+        return fault, response
 
-    def _answer(
+    def _respond(
         self, request: Request, route: Match, query: str, user: Record | None, now: float, fault: Fault
     ) -> Response:
         failure = fault.refusal

@@ -112,12 +112,12 @@ class RedisStore:
             with anyio.CancelScope(shield=True), contextlib.suppress(*self._errors):
                 await client.aclose()
 
-    def _first(self, answer: list[Any]) -> Row | None:
-        return next((row for _, row in self._read(answer)), None)
+    def _first(self, reply: list[Any]) -> Row | None:
+        return next((row for _, row in self._read(reply)), None)
 
-    def _read(self, answer: list[Any]) -> list[tuple[str, Row]]:
-        now, found = float(answer[0]), []
-        for name, launch_id, pairs in answer[1:]:
+    def _read(self, reply: list[Any]) -> list[tuple[str, Row]]:
+        now, found = float(reply[0]), []
+        for name, launch_id, pairs in reply[1:]:
             read: dict[str, Any] = {name.decode(): value for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
             created, deadline = float(read["created"]), float(read["deadline"])
             # A newer version may have written fields that this version does not know.
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless the present one answers a ping: a command that fails must not be sent again."""
+        """Open a connection unless the present one responses a ping: a command that fails must not be sent again."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry

@@ -1,4 +1,4 @@
-"""A transport whose answers a test provides, for cases that the sandbox does not cover."""
+"""A transport whose responses a test provides, for cases that the sandbox does not cover."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class HandlerTransport:
 
     Args:
         handler: Function or coroutine function that takes a request and returns a `Response`, or a dict or list, which
-            becomes a JSON answer with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, which stand for
-            network failures, or ``TimeoutError``, for a lost answer; other exceptions reach the caller unchanged.
+            becomes a JSON response with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, which stand
+            for network failures, or ``TimeoutError``, for a lost response; other exceptions reach the caller unchanged.
 
     Attributes:
         requests: The requests in order of arrival, including retries and polls.
@@ -42,7 +42,7 @@ class HandlerTransport:
         self.requests: list[Request] = []
 
     async def send(self, request: Request) -> Response:
-        """Record ``request``, and return the handler's answer; raise ``TypeError`` if the answer has another type."""
+        """Record ``request``, and return the handler's response; raise ``TypeError`` if it has another type."""
         self.requests.append(request)
         answer = self._handler(request)
         if inspect.isawaitable(answer):

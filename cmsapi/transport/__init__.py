@@ -1,1 +1,1 @@
-"""Sending requests: address and headers, the aiohttp transport, error answers, and retries."""
+"""Sending requests: address and headers, the aiohttp transport, error responses, and retries."""

@@ -51,7 +51,7 @@ class AiohttpTransport:
 
         Raises:
             NotSentError: No connection could be made, so nothing was sent.
-            OutcomeUnknownError: The request may have arrived, but no complete answer came.
+            OutcomeUnknownError: The request may have arrived, but no complete response came.
             ClientClosedError: The transport or its session is closed; nothing was sent.
             ConfigError: aiohttp refuses the request or the proxy's address; nothing was sent.
         """
@@ -74,9 +74,9 @@ class AiohttpTransport:
                 data=request.body,
                 skip_auto_headers=None if request.method == "GET" else ("Content-Type",),  # skipping costs time
                 **self._options,
-            ) as answer:
-                headers = {name.lower(): value for name, value in answer.headers.items()}
-                return Response(answer.status, headers, await answer.read())
+            ) as response:
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                return Response(response.status, headers, await response.read())
         except ValueError as error:  # also for a proxy's address, which may contain a password
             why = "the proxy is no URL" if isinstance(error, aiohttp.InvalidURL) else str(error)
             failure = ConfigError(f"aiohttp refuses the request, perhaps because of ~/.netrc; nothing was sent: {why}")
@@ -96,7 +96,7 @@ class AiohttpTransport:
         reason = (str(error) if isinstance(error, _DroppedError) else _reason(error)).replace(key, "sk_***")
         if isinstance(error, _NOT_CONNECTED):
             return NotSentError(f"no connection: {reason}; nothing was sent{self._proxy_hint()}")
-        return OutcomeUnknownError(f"no complete answer: {reason}; the service may have carried out the request")
+        return OutcomeUnknownError(f"no complete response: {reason}; the service may have carried out the request")
 
     def _proxy_hint(self) -> str:
         if self._connect.proxy or self._connect.session is not None:
@@ -139,7 +139,7 @@ class _LookingConnector(aiohttp.TCPConnector):
             if is_readable is None:  # it is new, and TLS may make it readable at once
                 self._looks[connection.protocol] = _look_at(connection.protocol.transport)
                 return connection
-            if not (connection.protocol.should_close or is_readable()):  # the former: an unexpected answer came
+            if not (connection.protocol.should_close or is_readable()):  # the former: an unexpected response came
                 return connection
             connection.close()
 

@@ -1,4 +1,4 @@
-"""A call: build its request, wait for the rate limits, send it, repeat it where that is safe, and read the answer."""
+"""A call: build its request, wait for the rate limits, send it, repeat it where that is safe, and read the response."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cmsapi.messages import Request, Response, Transport
 from cmsapi.models.base import Model
 from cmsapi.observe.events import Emitter, RequestFinished, RetryScheduled
 from cmsapi.transport.account import Account
-from cmsapi.transport.answers import error_of, retry_after
+from cmsapi.transport.error_responses import error_of, retry_after
 from cmsapi.transport.retries import brief, is_temporary, next_delay
 from cmsapi.wire.arguments import MAX_LIMIT, query
 from cmsapi.wire.converter import dump, parse, structure
@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out the operation ``name``, and return its answer as a ``shape``; see `send` and `read` for errors."""
+        """Carry out the operation ``name``, and return its response as a ``shape``. Errors: see `send`, `read`."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -129,13 +129,13 @@ class Pipeline:
         retry: RetryPolicy | None = None,
         limited: bool = True,
     ) -> Response:
-        """Send a request, repeat it where that is safe, and return a successful answer (or a 404 to a repeated DELETE).
+        """Send a request, repeat it where that is safe, and return the successful response (404 for a repeated DELETE).
 
         ``retry`` replaces the client's policy. With ``limited=False``, the request does not wait for the rate limits.
 
         Raises:
             APIError: The service answered with an error.
-            TransportError: There was no complete answer.
+            TransportError: There was no complete response.
             DeadlineError: `Timeouts.deadline` passed first.
             RateLimitWaitError: The rate limits would hold the request back for longer than ``max_wait``.
         """
@@ -186,11 +186,11 @@ class Pipeline:
         number: int = 1,
         prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> Response:
-        """Wait for the limits, await ``prepare`` if given, send the request once, and return its answer, even an error.
+        """Wait for the limits, await ``prepare`` if given, send the request once, and return any response, even errors.
 
         Raises:
             NotSentError: Nothing reached the service.
-            OutcomeUnknownError: The request may have arrived, but no complete answer came in time.
+            OutcomeUnknownError: The request may have arrived, but no complete response came in time.
             RateLimitWaitError: The rate limits would hold the request back for longer than the permit's ``max_wait``.
             StateError: The request is a launch, and the state that processes share does not answer.
         """
@@ -208,7 +208,7 @@ class Pipeline:
                 lost, permit.departed = type(error).__name__, not isinstance(error, NotSentError)
                 if not isinstance(error, TimeoutError):
                     raise
-                problem = f"no answer within {self.timeouts.request:g} s; the service may have carried out the request"
+                problem = f"no response within {self.timeouts.request:g} s; the request may have been carried out"
                 raise OutcomeUnknownError(problem) from None
             else:
                 permit.rate, permit.success = RateHeaders.of(response), response.status < 300

@@ -1,8 +1,8 @@
 """The retry rule: whether a request is repeated after a failure, and after how long a wait (specification 7).
 
 * Nothing arrived (`NotSentError`): any request is repeated.
-* An error answer in the specification's form with 429, 500, 502 or 503, or any other 429: any request is repeated.
-* A lost answer, or a 500, 502, 503 or 504 without that form (from an intermediary; the service may have acted): only
+* An error response in the specification's form with 429, 500, 502 or 503, or any other 429: any request is repeated.
+* A lost response, or a 500, 502, 503 or 504 without that form (from an intermediary; the service may have acted): only
   a request that has the same effect when sent twice is repeated.
 
 Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.

@@ -61,11 +61,11 @@ def parse(body: bytes, operation: str | None = None) -> Any:
         value, end = _DECODER.raw_decode(text := body.decode().strip(" \t\r\n"))
         if end == len(text):
             return value
-        problem = "the answer is not JSON: more text follows"
+        problem = "the response is not JSON: more text follows"
     except RecursionError:
-        problem = "the answer is nested too deeply"
+        problem = "the response is nested too deeply"
     except ValueError as error:  # not JSON, not UTF-8, or a number with thousands of digits
-        problem = f"the answer is not JSON: {error}" if body.strip() else "the answer is empty"
+        problem = f"the response is not JSON: {error}" if body.strip() else "the response is empty"
     raise DecodeError(problem, operation=operation)
 
 

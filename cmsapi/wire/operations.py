@@ -34,7 +34,7 @@ class Operation:
     method: str
     path: str
     provenance: Provenance
-    repeatable: bool  # True if it only reads, or has the same effect when sent twice: a lost answer does no harm
+    repeatable: bool  # True if it only reads, or has the same effect when sent twice: a lost response does no harm
     parameters: tuple[str, ...] = field(init=False, repr=False, eq=False)  # of its path, as names of arguments
     template: str = field(init=False, repr=False, eq=False)  # its path with unnamed parameters
 

@@ -55,7 +55,7 @@ class Witness:
         self.answers: list[tuple[str, str]] = []
 
     async def send(self, request: Request) -> Response:
-        """Send a request, and note the answer."""
+        """Send a request, and note the response."""
         path = request.url.partition("://")[2].partition("/")[2].partition("?")[0]
         loop = asyncio.get_running_loop()
         at = loop.time()

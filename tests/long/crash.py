@@ -40,7 +40,7 @@ class Verdict:
     kills: int = 0  # signals that hit a running program
     launches: int = 0  # that the service has accepted
     unknown: int = 0  # items whose launch is unknown
-    allowed: int = 0  # unknown ones that deaths and lost answers explain
+    allowed: int = 0  # unknown ones that deaths and lost responses explain
     lost: int = 0  # items without an outcome
     doubly: int = 0  # launches that were paid beyond the first of their item
     invented: int = 0  # items that have succeeded without a launch that the service knows

@@ -164,7 +164,7 @@ def told(sandbox: Sandbox, programs: list[dict[str, Any]], errors: list[str]) ->
 
 
 async def ahead(folder: Path, seconds: float, step: str) -> tuple[int, str]:
-    """Let a process whose clock is ahead take up the launches of another one whose answers are slow."""
+    """Let a process whose clock is ahead take up the launches of another one whose responses are slow."""
     file = folder / f"ahead-{seconds:g}-{step}.db"
     sandbox = Sandbox(keywords=30, limits=GENEROUS, durations=Fixed(3.0))
     sandbox.faults.latency = 1.6

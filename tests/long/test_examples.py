@@ -106,7 +106,7 @@ async def test_batch(place: Place, tmp_path: Path) -> None:
             process.kill()
     async with place.started(named("batch.py"), "keywords-2026-11", "ids.txt") as process:
         output = (await process.communicate())[0].decode()
-    # An answer that was under way when the program died may leave a launch that nothing shows: told, not repeated.
+    # A response that was under way when the program died may leave a launch that nothing shows: told, not repeated.
     assert not place.paid_twice()
     assert output.count(" success") + output.count("LaunchUnknownError") == len(keywords), output
     assert process.returncode == (1 if "LaunchUnknownError" in output else 0)
@@ -138,7 +138,7 @@ class Visitor:
         self._session = session
 
     async def post(self, path: str, body: Any = None) -> tuple[int, dict[str, Any], Mapping[str, str]]:
-        """Return an answer's status, document and headers."""
+        """Return a response's status, document and headers."""
         async with self._session.post(path, json=body) as answer:
             return answer.status, await answer.json(), answer.headers
 

@@ -1,4 +1,4 @@
-"""A check that each answer of a sandbox in a test is described in ``openapi.json``."""
+"""A check that each response of a sandbox in a test is described in ``openapi.json``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _validator(operation: str, status: int) -> tuple[Any, list[str]]:
 
 
 def problem(request: Request, response: Response) -> str | None:
-    """Return what is wrong with an answer, or None."""
+    """Return what is wrong with a response, or None."""
     operation = routes().match(
         request.method, "/" + request.url.partition("://")[2].partition("/")[2].partition("?")[0]
     )
@@ -64,7 +64,7 @@ def problem(request: Request, response: Response) -> str | None:
 
 @pytest.fixture(autouse=True)
 def described_answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail a test in which a sandbox gave an undescribed answer, unless it was told to behave otherwise."""
+    """Fail a test in which a sandbox gave an undescribed response, unless it was told to behave otherwise."""
     problems: list[str] = []
     handle = Service.handle
 

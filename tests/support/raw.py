@@ -12,7 +12,7 @@ HANG_UP = b""
 
 
 def http(body: bytes = b"{}", status: str = "200 OK", *headers: str) -> bytes:
-    """Return a well-formed answer with a JSON body."""
+    """Return a well-formed response with a JSON body."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
@@ -24,7 +24,7 @@ class RawServer:
         script: The replies in order, possibly including `HANG_UP`; for None it never answers. The last one is repeated.
         requests: The bytes of each request: head and body.
         connections: How many connections were accepted.
-        close_after_reply: Hang up after each reply, as does a server that truncates answers or keeps no connections.
+        close_after_reply: Hang up after each reply, as does a server that truncates responses or keeps no connections.
         url: Address of the server.
     """
 

@@ -37,9 +37,9 @@ class StrictService:
     Args:
         per_second: Requests that it accepts in any second.
         per_hour: Requests that it accepts in any hour.
-        latency: Function from a request's number to the seconds that it and its answer travel.
+        latency: Function from a request's number to the seconds that it and its response travel.
         used: Loop times of requests sent by others.
-        answer: Function from a request's number to the answer to return instead; None for the ordinary one.
+        answer: Function from a request's number to the response to return instead; None for the ordinary one.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StrictService:
         return Client(key, base_url="http://localhost:9", transport=self, **settings)
 
     async def send(self, request: Request) -> Response:
-        """Count a request and answer it, with a 429 beyond a limit."""
+        """Count a request and response it, with a 429 beyond a limit."""
         there, back = self.latency(len(self.arrivals))
         self.paths.append(request.url.partition(":9")[2])
         self.arrivals.append(0.0)
@@ -79,7 +79,7 @@ class StrictService:
         return response
 
     def judge(self, now: float, *, ours: bool = True) -> Response:
-        """Return the answer to a request that arrives now, from us or from another program."""
+        """Return the response to a request that arrives now, from us or from another program."""
         while self.hour and self.hour[0] + 3600 <= now:
             self.hour.popleft()
         second = sum(1 for at in list(self.hour)[-self.per_second :] if at + 1 > now)

@@ -20,7 +20,7 @@ class Wire:
         self.headers = {"authorization": f"Bearer {sandbox.api_key}"}
 
     async def send(self, method: str, path: str, body: Any = None) -> Response:
-        """Return the answer, whatever its status.
+        """Return the response, whatever its status.
 
         Args:
             method: HTTP method.

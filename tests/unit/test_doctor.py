@@ -27,7 +27,7 @@ class Changed:
         self._change = change
 
     async def send(self, request: Request) -> Response:
-        """Return the answer, or the changed document."""
+        """Return the response, or the changed document."""
         answer = await self._send(request)
         if not request.url.endswith("/openapi.json"):
             return answer

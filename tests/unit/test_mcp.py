@@ -50,7 +50,7 @@ async def test_a_server_without_credits_only_reads(client: Client, max_credits: 
 
 @pytest.mark.looptime
 async def test_reading_tools_lead_to_a_report(ask: Ask, sandbox: Sandbox) -> None:
-    """Each answer contains the identifiers that the next call takes; none contains the key."""
+    """Each response contains the identifiers that the next call takes; none contains the key."""
     account = await ask("account")
     workspace = account["workspaces"][0]["id"]
     content = (await ask("list_contents", workspace_id=workspace, limit=1))["data"][0]

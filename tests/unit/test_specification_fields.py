@@ -232,7 +232,7 @@ def snake(name: str) -> str:
 async def test_the_sandbox_sends_each_field_and_the_model_reads_it(
     client: Client, sandbox: Sandbox, table: str
 ) -> None:
-    """The answer contains the field with its specified type, and the attribute has its value."""
+    """The response contains the field with its specified type, and the attribute has its value."""
     wire = Wire(sandbox)
     document = await DOCUMENTS[table](wire, sandbox)
     model = await READS[table](client, document)

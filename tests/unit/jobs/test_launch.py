@@ -195,7 +195,7 @@ async def test_a_launch_that_is_being_cancelled_is_not_joined(full: Sandbox) -> 
 
 @pytest.mark.parametrize("kind", WITH_TRACES)
 async def test_a_launch_that_was_sent_goes_on_when_its_caller_is_cancelled(kind: str, sandbox: Sandbox) -> None:
-    """A second call returns the job of a launch whose caller was cancelled while the answer was under way."""
+    """A second call returns the job of a launch whose caller was cancelled while the response was under way."""
     sandbox.faults.latency = 4.0
     async with client_of(sandbox) as client:
         launching = asyncio.ensure_future(LAUNCHES[kind](client, sandbox))
@@ -234,7 +234,7 @@ async def test_a_launch_goes_on_after_the_deadline_of_its_caller(sandbox: Sandbo
 
 
 async def test_closing_waits_for_a_launch_that_was_sent(sandbox: Sandbox) -> None:
-    """A launch under way gets its answer before the client is closed."""
+    """A launch under way gets its response before the client is closed."""
     client = client_of(sandbox)
     fail(sandbox, ANALYSIS, slow=10)
     launching = asyncio.ensure_future(LAUNCHES[ANALYSIS](client, sandbox))

@@ -1,4 +1,4 @@
-"""The consequences of each answer to a launch, and of a missing one; on the sandbox."""
+"""The consequences of each response to a launch, and of a missing one; on the sandbox."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ LOST: dict[str, Options] = {
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("kind", WITH_TRACES)
 async def test_a_lost_launch_is_adopted(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """A launch without a readable answer is looked for once it can no longer be under way, and not repeated."""
+    """A launch without a readable response is looked for once it can no longer be under way, and not repeated."""
     fail(sandbox, kind, **fault)
     job = await LAUNCHES[kind](client, sandbox)
     assert DEADLINE <= now() <= DEADLINE + 2
@@ -213,7 +213,7 @@ async def test_a_shorter_timeout_settles_a_lost_launch_sooner(sandbox: Sandbox) 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("kind", WITHOUT_TRACES)
 async def test_a_lost_search_is_unknown(kind: str, fault: Options, client: Client, sandbox: Sandbox) -> None:
-    """No document shows a search or a new document whose answer was lost: it is unknown without further waiting."""
+    """No document shows a search or a new document whose response was lost: it is unknown without further waiting."""
     fail(sandbox, kind, **fault)
     with pytest.raises(LaunchUnknownError) as unknown:
         await LAUNCHES[kind](client, sandbox)

@@ -165,7 +165,7 @@ async def test_what_on_review_raises_is_raised(raised: type[BaseException], clie
 @pytest.mark.parametrize("choice", SHOWN)
 @pytest.mark.parametrize("fault", [{"drop": "after"}, {"slow": 60}, {"status": 504, "body": "foreign", "effect": True}])
 async def test_a_lost_answer_is_looked_for(fault: Options, choice: str, client: Client, sandbox: Sandbox) -> None:
-    """A decision that was carried out although its answer was lost is not sent again."""
+    """A decision that was carried out although its response was lost is not sent again."""
     review = await (await generate(client, sandbox))
     sandbox.faults.rules.append(Fault(match=f"{choice}_generation", times=1, **fault))
     await decide(review, choice)

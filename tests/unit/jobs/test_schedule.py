@@ -1,4 +1,4 @@
-"""When jobs are polled, in a simulation without a network: each request counts for an hour and answers at once."""
+"""When jobs are polled, in a simulation without a network: each request counts for an hour and responses at once."""
 
 from __future__ import annotations
 

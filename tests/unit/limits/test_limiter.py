@@ -78,7 +78,7 @@ async def test_the_first_request_goes_alone() -> None:
 
 @pytest.mark.looptime
 async def test_after_a_failed_first_request_the_next_goes_alone_too() -> None:
-    """A first request without an answer reveals nothing, so the next one goes alone."""
+    """A first request without a response reveals nothing, so the next one goes alone."""
 
     async def fail_twice(number: int) -> Response | None:
         if number <= 2:
@@ -331,7 +331,7 @@ async def test_other_limits_for_the_same_key_are_refused() -> None:
 
 @pytest.mark.looptime
 async def test_answers_that_overtake_leave_nothing_to_others() -> None:
-    """If answers arrive in a different order than their requests, a key's only user still has its whole hour."""
+    """If responses arrive in a different order than their requests, a key's only user still has its whole hour."""
     service = StrictService(per_hour=60, latency=lambda number: (0.05, 3.0 - number % 10 * 0.3))
     async with service.client() as client:
         await client.request("GET", "/v1/me")

@@ -52,13 +52,13 @@ async def test_processes_together_keep_both_limits(open_client: Open, sandbox: S
 
 
 async def test_the_use_of_other_programs_counts(open_client: Open, sandbox: Sandbox) -> None:
-    """What programs without this state use of the key is not free, as the answers show."""
+    """What programs without this state use of the key is not free, as the responses show."""
     async with client_of(sandbox) as program:
         await asyncio.gather(*(program.keywords.get(sandbox.keyword_ids[0]) for _ in range(20)))
     client = open_client(0)
     await asyncio.sleep(1.1)  # the program's second
     await client.keywords.get(sandbox.keyword_ids[0])
-    await asyncio.sleep(0.5)  # until the state knows of the answer
+    await asyncio.sleep(0.5)  # until the state knows of the response
     assert client.rate_limit.others == 20
 
 

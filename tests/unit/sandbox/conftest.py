@@ -1,4 +1,4 @@
-"""A sender of plain requests to a sandbox that compares every answer with its description."""
+"""A sender of plain requests to a sandbox that compares every response with its description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.wire import Wire
 
 
 class CheckedWire(Wire):
-    """A sender that fails if an answer does not match the description."""
+    """A sender that fails if a response does not match the description."""
 
     def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
         super().__init__(sandbox)
@@ -22,13 +22,13 @@ class CheckedWire(Wire):
         self.workspace = f"/v1/workspaces/{sandbox.workspace_id}"
 
     async def send(self, method: str, path: str, body: Any = None) -> Response:
-        """Return the answer, whatever its status."""
+        """Return the response, whatever its status."""
         response = await super().send(method, path, body)
         assert problem(Request(method, self.sandbox.base_url + path, {}), response) is None
         return response
 
     async def status(self, method: str, path: str, body: Any = None) -> int:
-        """Return the status of an answer."""
+        """Return the status of a response."""
         return (await self.send(method, path, body)).status
 
     async def refusal(self, method: str, path: str, body: Any = None) -> tuple[int, str, str]:
@@ -45,7 +45,7 @@ class CheckedWire(Wire):
         }[kind]
 
     async def launch(self, kind: str) -> int:
-        """Launch a job of a kind and return the status of the answer."""
+        """Launch a job of a kind and return the status of the response."""
         if kind == "generation":
             return await self.status("POST", f"/v1/contents/{self.sandbox.content_ids[0]}/atomic", {"settings": {}})
         return await self.status("POST", f"{self.path(kind)}/analyze")

@@ -34,7 +34,7 @@ OTHER_TYPES = [None, "text/plain", "application/octet-stream", "application/x-ww
 
 
 async def post(wire: CheckedWire, path: str, body: bytes | None, media_type: str | None) -> Response:
-    """Return the answer to a body of a media type."""
+    """Return the response to a body of a media type."""
     headers = wire.headers if media_type is None else {**wire.headers, "Content-Type": media_type}
     return await wire.sandbox.transport.send(Request("POST", wire.sandbox.base_url + path, headers, body))
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.looptime
 
 
 async def date_and_created(wire: CheckedWire) -> tuple[datetime, datetime]:
-    """Return an answer's Date and the timestamp of what it creates."""
+    """Return a response's Date and the timestamp of what it creates."""
     answer = await wire.send("POST", f"{wire.workspace}/contents", {"title": "x"})
     return parsedate_to_datetime(answer.headers["date"]), datetime.fromisoformat(answer.json()["createdAt"])
 

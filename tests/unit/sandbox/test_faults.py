@@ -36,7 +36,7 @@ def faulty(*rules: Fault, **settings: Any) -> CheckedWire:
 
 
 async def analyze(wire: CheckedWire) -> Response:
-    """Launch an analysis and return the answer, whatever it is."""
+    """Launch an analysis and return the response, whatever it is."""
     return await Wire(wire.sandbox).send("POST", f"/v1/keywords/{wire.sandbox.keyword_ids[0]}/analyze")
 
 

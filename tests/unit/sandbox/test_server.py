@@ -34,7 +34,7 @@ async def ask(sandbox: Sandbox) -> AsyncIterator[Ask]:
 
 @spec("5.1", "8.2", "1.1")
 async def test_answers_as_in_process(sandbox: Sandbox, ask: Ask) -> None:
-    """An answer has the same body, media type and headers as in process."""
+    """A response has the same body, media type and headers as in process."""
     status, document, headers = await ask("GET", "/v1/me")
     assert (status, document["organization"]["credits"]) == (200, sandbox.credits)
     assert (headers["content-type"], headers["x-ratelimit-remaining"]) == ("application/json", "999")
@@ -65,7 +65,7 @@ async def test_bodies_and_queries_arrive(sandbox: Sandbox, ask: Ask) -> None:
 
 @pytest.mark.parametrize(("fault", "launched"), DROPS)
 async def test_drops_are_closed_connections(sandbox: Sandbox, ask: Ask, fault: Fault, launched: int) -> None:
-    """A connection fault, added at any time, ends the connection without an answer."""
+    """A connection fault, added at any time, ends the connection without a response."""
     sandbox.faults.rules.append(fault)
     with pytest.raises(aiohttp.ClientConnectionError):
         await ask("POST", f"/v1/keywords/{sandbox.keyword_ids[0]}/analyze", **PLAIN)

@@ -126,11 +126,11 @@ async def test_asking_for_nothing_only_looks(stores: Stores) -> None:
 
 
 async def test_a_second_counts_from_the_answer(stores: Stores) -> None:
-    """A request counts in the second while it is under way, and for another second after its answer."""
+    """A request counts in the second while it is under way, and for another second after its response."""
     one, other = stores.open(), stores.open()
     assert await take(one, "a", per_second=1) == 0
     await asyncio.sleep(1.05)
-    assert 0.0 < await take(other, "b", per_second=1) <= 1.0, "its answer may come at any time"
+    assert 0.0 < await take(other, "b", per_second=1) <= 1.0, "its response may come at any time"
     await one.answered("a", departed=True, pause=0.0)
     wait = await take(other, "b", per_second=1)
     assert 0.0 < wait <= 1.0
@@ -147,7 +147,7 @@ async def test_a_request_that_did_not_leave_is_given_back(stores: Stores) -> Non
 
 
 async def test_a_pause_is_seen_by_all_and_the_longest_holds(stores: Stores) -> None:
-    """After a 429 no process sends until the pause ends, and an answer with a shorter pause does not shorten it."""
+    """After a 429 no process sends until the pause ends, and a response with a shorter pause does not shorten it."""
     one, other = stores.open(), stores.open()
     await take(one, "early")
     await one.answered("early", departed=True, pause=0.1)

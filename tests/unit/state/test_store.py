@@ -299,7 +299,7 @@ async def _contents(store: Store) -> Any:
 @given(steps=st.lists(STEP, min_size=5, max_size=25))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=20)
 async def test_any_history_ends_as_in_memory(stores: Stores, steps: list[tuple[Any, ...]]) -> None:
-    """Whatever is done to a shared state, each answer and the final contents are as in memory."""
+    """Whatever is done to a shared state, each response and the final contents are as in memory."""
     mark = secrets.token_hex(4)  # names of launches are used once in a state
     here, there = open_store("memory:", ""), stores.open(mark)
     for step in steps:

@@ -11,7 +11,7 @@ from cmsapi.messages import Request, Response
 
 
 def refusal(status: int, code: str, message: str = "no", **headers: str) -> Response:
-    """Return an error answer in the specification's form."""
+    """Return an error response in the specification's form."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(status, names, json.dumps({"error": {"code": code, "message": message}}).encode())
 

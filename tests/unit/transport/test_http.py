@@ -182,7 +182,7 @@ async def test_a_redirect_is_not_followed(raw_server: RawServer) -> None:
     ],
 )
 async def test_no_error_shows_the_key(raw_server: RawServer, reply: bytes) -> None:
-    """The errors for error answers and unreadable ones contain the key in neither texts nor attributes."""
+    """The errors for error responses and unreadable ones contain the key in neither texts nor attributes."""
     raw_server.script = [reply]
     async with client_of(raw_server) as client:
         with pytest.raises((APIError, DecodeError, OutcomeUnknownError)) as caught:
@@ -214,7 +214,7 @@ async def test_the_last_client_closes_the_connections(raw_server: RawServer) -> 
 
 
 async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(raw_server: RawServer) -> None:
-    """What a server sends on an idle connection, such as a 408, is not the answer to the next request."""
+    """What a server sends on an idle connection, such as a 408, is not the response to the next request."""
     raw_server.script = [http(b'{"id": "a"}'), http(b'{"id": "b"}')]
     async with client_of(raw_server) as client:
         await client.keywords.get("a")

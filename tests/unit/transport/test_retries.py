@@ -122,7 +122,7 @@ async def test_other_errors_are_not_repeated(method: str, status: int, code: str
     ],
 )  # fmt: skip
 async def test_only_what_does_no_harm_is_repeated(method: str, failure: Response | CMSError, repeated: bool) -> None:
-    """After a lost answer or a gateway's error a read is repeated, a write is not; unsent requests always are."""
+    """After a lost response or a gateway's error a read is repeated, a write is not; unsent requests always are."""
     service = Scripted(failure, OK)
     async with service.client() as client:
         if repeated:
@@ -134,7 +134,7 @@ async def test_only_what_does_no_harm_is_repeated(method: str, failure: Response
 
 
 async def test_a_deletion_is_repeated() -> None:
-    """A deletion has the same effect when done twice, so it is repeated after a lost answer; a creation is not."""
+    """A deletion has the same effect when done twice, so it is repeated after a lost response; a creation is not."""
     service = Scripted(LOST, OK)
     async with service.client() as client:
         await client.contents.delete("c")
@@ -157,7 +157,7 @@ async def test_too_long_a_wait_is_refused() -> None:
 
 
 async def test_a_deletion_that_is_done_when_it_is_repeated_has_succeeded() -> None:
-    """After a lost answer, a 404 to the retry means that the first attempt succeeded."""
+    """After a lost response, a 404 to the retry means that the first attempt succeeded."""
     async with Scripted(LOST, NOT_FOUND).client() as client:
         await client.folders.delete("fld_1")
     async with Scripted(NOT_FOUND).client() as client:

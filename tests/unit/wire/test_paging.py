@@ -14,7 +14,7 @@ pytestmark = pytest.mark.looptime
 
 
 def page(*ids: str, more: bool = False) -> Response:
-    """Return an answer with one page."""
+    """Return a response with one page."""
     data = [{"id": each} for each in ids]
     pagination = {"total": 3, "page": 1, "limit": 2, "hasMore": more}
     return Response(200, {}, json.dumps({"data": data, "pagination": pagination}).encode())

@@ -1,4 +1,4 @@
-"""Exceptions for error answers (specification 7).
+"""Exceptions for error responses (specification 7).
 
 If the body has an ``error.code`` in the specification, that code determines the exception; otherwise, the status does.
 The service's message does not matter, because its wording may change.
@@ -26,7 +26,7 @@ _ADVICE = {
 
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
-    """Return the exception for an answer with a status of 300 or more, in which the API key is masked."""
+    """Return the exception for a response with a status of 300 or more, in which the API key is masked."""
     key = request.headers["Authorization"].removeprefix("Bearer ")
     headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
     response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))
