@@ -305,7 +305,7 @@ class Poller:
             job.settle(Phase.SUCCEEDED if value.decision else Phase.REVIEW, value, None)
             return
         if phase is Phase.FAILED:
-            problem = f"the service reports that {job} failed; a credit that it took stays spent"
+            problem = f"the service reports that {job} failed; a credit that was charged stays spent"
             error = JobFailedError(problem, token=str(job.token))
             await self._write_down(job, status=JobStatus.FAILED, error=problem)
         else:
