@@ -42,7 +42,7 @@ class Client:
     """A client of the Content Marketing Service API.
 
     Use ``async with Client(...) as client``, or call `aclose`. A client belongs to the event loop of its first call.
-    In one loop, clients with the same address, key, state and transport share limits and, if set up alike, connections.
+    Within a loop, clients with the same address, key, state and transport share limits and, by default, connections.
 
     Args:
         api_key: The key, beginning with ``sk_``; default: the environment variable ``CMSAPI_API_KEY``.
@@ -62,7 +62,7 @@ class Client:
         proxy: URL of a proxy.
         ssl: TLS context, for private certificate authorities or client certificates.
         trust_env: Use the proxy from ``HTTPS_PROXY``, ``HTTP_PROXY`` or ``ALL_PROXY``, subject to ``NO_PROXY``.
-        allow_http: Allow an address to which the key is sent unencrypted; so does ``CMSAPI_ALLOW_HTTP=1``.
+        allow_http: Allow ``http://``, which sends the key unencrypted. ``CMSAPI_ALLOW_HTTP=1`` allows it, too.
 
     Raises:
         ConfigError: A setting is missing or invalid.
@@ -229,11 +229,11 @@ class Client:
         hooks: Sequence[Hook] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a copy with other options, sharing limits and connections with the original; closing one closes both.
+        """Return a copy with other options. Both clients share limits and connections; closing one closes both.
 
         Args:
             retry: How often failed requests are repeated.
-            polling: How jobs are polled; if a client with these connections has used jobs, only ``words`` take effect.
+            polling: How jobs are polled. After the first job on these connections, only ``words`` takes effect.
             launch: How launches treat running jobs, lost responses and credits.
             timeouts: Time limits of calls; ``connect`` keeps its value.
             max_wait: Maximum seconds that a request may wait for the limits; an invalid value raises `ConfigError`.
@@ -278,7 +278,7 @@ def _proxy_of_environment(url: str) -> str | None:
 
 @define
 class _Connection:
-    """Membership of a client, together with its copies, in the `Account` of their event loop."""
+    """The `Account` that a client and its copies use, joined at their first use and left when they are closed."""
 
     digest: str  # of address and key
     state: str

@@ -50,14 +50,14 @@ _optional_count = optional(_number("a whole number from 0 on, or None", 0, whole
 
 @frozen
 class RateLimits:
-    """Rate limits of the API key, within which the client keeps its requests (specification 8).
+    """Rate limits of the API key. The client delays requests to stay within them (specification 8).
 
     Attributes:
         per_second: Maximum number of requests in any second.
         per_hour: Maximum number of requests in any hour.
-        reserve: Requests per hour that polls of jobs leave for all other requests; None for 1 % of ``per_hour``.
-        max_wait: Maximum seconds that any request except a poll waits for the limits; None for no maximum. A longer
-            wait raises `RateLimitWaitError`, at once if it can be foreseen.
+        reserve: Requests per hour that are never used for polling jobs; None for 1 % of ``per_hour``.
+        max_wait: Maximum seconds that a request waits for the limits; None for no maximum. A request that would wait
+            longer raises `RateLimitWaitError`. Polls have no maximum.
     """
 
     per_second: int = field(default=20, validator=_count)
@@ -82,7 +82,7 @@ class RetryPolicy:
         max_attempts: Maximum number of attempts per call; 1 for no retries.
         base: Maximum seconds of the first wait, not counting ``Retry-After``.
         cap: Maximum seconds of any wait, not counting ``Retry-After``.
-        max_retry_after: Maximum ``Retry-After`` in seconds; a longer one is not waited for. None for no maximum.
+        max_retry_after: Maximum ``Retry-After`` in seconds; after a longer one, there is no retry. None for no maximum.
     """
 
     max_attempts: int = field(default=5, validator=_count)
@@ -124,7 +124,7 @@ class LaunchPolicy:
     """How launches treat running jobs, lost responses and credits.
 
     Attributes:
-        dedupe: ``"join"`` returns the analysis or generation that a target has under way; ``"off"`` launches another.
+        dedupe: If the target's analysis or generation is running, ``"join"`` returns it; ``"off"`` launches another.
         on_unknown: What to do if a launch may or may not have been accepted: ``"raise"`` raises `LaunchUnknownError`;
             ``"repeat"`` launches once more, so two credits may be charged.
         max_credits: Maximum credits that this client's launches may cost in all, at one credit each; None for no limit.

@@ -25,7 +25,7 @@ from cmsapi.wire.operations import OperationTable
 
 @frozen
 class Finding:
-    """Result of one check: a ``problem`` makes calls fail; a ``warning`` may affect calls, or marks an unknown fact."""
+    """Result of one check. ``problem``: calls fail. ``warning``: calls may be affected, or the result is unknown."""
 
     level: Literal["ok", "warning", "problem"]
     subject: str  # service, key, credits, limits, clock, permissions or operations
@@ -34,7 +34,7 @@ class Finding:
 
 @frozen
 class Diagnosis:
-    """Findings of all checks, and corrected routes, which ``OPERATIONS.override(**diagnosis.candidates)`` adopts."""
+    """Findings of all checks, and corrected routes for ``OPERATIONS.override(**diagnosis.candidates)``."""
 
     findings: tuple[Finding, ...]
     candidates: Mapping[str, str]
@@ -46,7 +46,7 @@ class Diagnosis:
 
 
 async def examine(pipeline: Pipeline, seconds: float = 7.0) -> Diagnosis:
-    """Run the checks of `Client.doctor`, and return what they find; each of the four calls may take ``seconds``."""
+    """Run the checks of `Client.doctor`, and return the findings. Each of the four calls is limited to ``seconds``."""
     limiter, findings, candidates = pipeline.account().limiter, list[Finding](), dict[str, str]()
     timeouts, retry = evolve(pipeline.timeouts, deadline=seconds), evolve(pipeline.retry, max_retry_after=seconds)
     pipeline = evolve(pipeline, max_wait=seconds, timeouts=timeouts, retry=retry)
@@ -102,7 +102,7 @@ async def _account(pipeline: Pipeline, limiter: Limiter) -> AsyncIterator[Findin
 
 
 def _operations(document: Any, table: OperationTable, candidates: dict[str, str]) -> Iterator[Finding]:
-    """Yield findings on routes that ``document`` lacks, and add those found by ``operationId`` to ``candidates``."""
+    """Yield findings on routes missing in ``document``. Add replacements found by ``operationId`` to ``candidates``."""
     named, there = defaultdict[str, list[str]](list), set[str]()
     for path, methods in document["paths"].items():
         for method, described in methods.items():

@@ -30,7 +30,7 @@
         ├── JobFailedError                      the service reports a failure
         ├── UnclearJobError                     the service's responses about the job cannot be understood
         ├── JobDetachedError                    the job was detached while something waited for it
-        ├── JobWaitTimeoutError (TimeoutError)  the wait has timed out; the job goes on
+        ├── JobWaitTimeoutError (TimeoutError)  the wait has timed out; the job continues
         ├── LaunchUnknownError                  a launch may or may not have been accepted
         └── OutOfCreditsError                   a launch was refused for lack of credits
 
@@ -89,7 +89,7 @@ class APIError(CMSError):
         status: HTTP status code.
         code: Machine-readable code, stable across versions; None if the body is not in the service's error format.
         message: Human-readable message from the service, whose wording may change; empty if it sent none.
-        request_id: Identifier of the request, to quote to support; None if the service sent none.
+        request_id: Identifier of the request, to quote when you contact support; None if it sent none.
         retry_after: Seconds to wait before another attempt, from ``Retry-After`` (at most an hour); None if not sent.
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         headers: Response headers with names in lower case.
@@ -119,7 +119,7 @@ class APIError(CMSError):
 
     @property
     def request_id(self) -> str | None:
-        """Identifier of the request, from the ``X-Request-Id`` header, to quote to support; None if there is none."""
+        """Value of the ``X-Request-Id`` header, to quote when you contact support; None without the header."""
         return self.headers.get(REQUEST_ID)
 
     @property
@@ -158,7 +158,7 @@ class RateLimitedError(APIError):
 
 
 class ServerError(APIError):
-    """Base class of the errors for statuses of 500 or more; raised itself for those other than 500, 502 and 503."""
+    """Base class of errors with a status of 500 or more. Raised directly for all but 500, 502 and 503."""
 
 
 class InternalServerError(ServerError):
@@ -256,7 +256,7 @@ class StateError(CMSError):
 
 
 class JobError(CMSError):
-    """Base class of the errors about jobs; raised itself if the target already has an open launch with other settings.
+    """Base class of errors about jobs. Raised directly if the target has an open launch with other settings.
 
     Attributes:
         token: Token with which `jobs.attach` can wait for the job again; None if no job is known.
@@ -272,7 +272,7 @@ class JobFailedError(JobError):
 
 
 class UnclearJobError(JobError):
-    """Raised when responses about a job cannot be understood for `PollPolicy.unclear_timeout`. The job may go on.
+    """Raised when responses about a job are unclear for `PollPolicy.unclear_timeout`. The job may continue.
 
     Attributes:
         reason: What is wrong with the responses, for example an unlisted status.
@@ -284,11 +284,11 @@ class UnclearJobError(JobError):
 
 
 class JobDetachedError(JobError):
-    """Raised when a job is detached while something waits for it. The job goes on at the service."""
+    """Raised when a job is detached while something waits for it. The job continues at the service."""
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):
-    """Raised when a wait for a job times out. The job goes on at the service."""
+    """Raised when a wait for a job times out. The job continues at the service."""
 
 
 class LaunchUnknownError(JobError):

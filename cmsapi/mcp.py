@@ -52,12 +52,12 @@ class Tools:
         return dict(cmsapi.to_dict(await self._client.contents.list(workspace_id, page=page, limit=limit)))
 
     async def show_content(self, content_id: str, with_text: bool = False) -> Answer:
-        """Show a content; its text is included only if ``with_text`` is true."""
+        """Show a content item; its text is included only if ``with_text`` is true."""
         content: Answer = cmsapi.to_dict(await self._client.contents.get(content_id))
         return {name: value for name, value in content.items() if with_text or not name.startswith("html")}
 
     async def keyword_report(self, keyword_id: str, content_id: str) -> Answer:
-        """Score a content from 0 to 1 against the recommendations for an analyzed keyword, and say what to improve."""
+        """Score a content item from 0 to 1 against the recommendations for a keyword, and say what to improve."""
         return dict(cmsapi.to_dict(await self._client.keywords.score(keyword_id, content_id=content_id)))
 
     async def analyze_keywords(self, keyword_ids: list[str], wait: Wait = 45, attempt: Attempt = 1) -> Answer:
@@ -74,7 +74,7 @@ class Tools:
         return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
 
     async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:
-        """Confirm an article, which then replaces its content's text, or discard it; irreversible, no credit."""
+        """Confirm an article, which replaces the content's text, or discard it. Cannot be undone; no credit."""
         waiting = [each for each in await self._client.jobs.reviews() if each.content_id == content_id]
         review = next((each for each in waiting if each.generation.id == generation_id), None)
         if review is None:
@@ -101,7 +101,7 @@ def _shown(value: Any) -> Answer:
 
 
 def make_server(client: cmsapi.Client, max_credits: int = 10) -> MCPServer[Any]:
-    """Return a server that may spend ``max_credits`` in all through ``client``; with 0, it can only read."""
+    """Return a server that spends at most ``max_credits`` through ``client``; with 0, it can only read."""
     tools, about = Tools(client, max_credits), f"{Tools.__doc__}\nThis server may spend {max_credits} credits in all."
     server: MCPServer[Any] = MCPServer("cmsapi", instructions=about, version=cmsapi.__version__, log_level="WARNING")
     reading = (tools.account, tools.list_pages, tools.list_keywords, tools.list_contents, tools.show_content)

@@ -23,7 +23,7 @@ class Request:
         method: HTTP method in capitals.
         url: Absolute URL with the query, percent-encoded.
         headers: All headers that cmsapi sets, including the API key; hidden in the ``repr``.
-        body: The body as JSON; None for a request without a body, which has no ``Content-Type`` either.
+        body: The body as JSON; None for a request without a body and without a ``Content-Type``.
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
     """
 
@@ -50,7 +50,7 @@ class Response:
 
     @property
     def request_id(self) -> str | None:
-        """Identifier of the request, from the ``X-Request-Id`` header, to quote to support; None if there is none."""
+        """Value of the ``X-Request-Id`` header, to quote when you contact support; None without the header."""
         return self.headers.get(REQUEST_ID)
 
     def json(self) -> Any:

@@ -1,4 +1,4 @@
-"""Conversion to pandas DataFrames. For progress bars, pass a fan-out to ``tqdm.auto.tqdm`` and iterate over it."""
+"""Conversion to pandas DataFrames. For a progress bar, wrap a fan-out in ``tqdm.auto.tqdm``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TYPES = {int: "Int64", bool: "boolean", float: "float64", datetime: "datetime64
 
 
 def to_pandas(items: Iterable[Any]) -> DataFrame:
-    """Return models, or the outcomes of a fan-out, as a pandas DataFrame with one row each. Sends no request.
+    """Return a pandas DataFrame with one row for each model, or each outcome of a fan-out. Sends no request.
 
-    Every field of the models is a column, even if no row has a value. The names of nested fields contain a dot, such as
-    ``page.url``; values in ``extra`` have columns such as ``extra.nameOnTheWire``. A list is kept whole in its cell.
-    For outcomes, the columns ``item``, ``ok`` and ``error`` come first, then those of the values. Times are in UTC, and
-    columns of whole numbers and booleans may contain ``NA``. An empty list gives a DataFrame without columns.
+    Every field except ``response`` is a column, even if no row has a value. Columns of nested fields have names such as
+    ``page.url``. Columns of values in ``extra`` have names such as ``extra.nameOnTheWire``. A list is kept whole in its
+    cell. For outcomes, the columns ``item``, ``ok`` and ``error`` come first. Times are in UTC. Columns of integers and
+    booleans may contain ``NA``. An empty list gives a DataFrame without columns.
 
     Args:
-        items: Models in a list, a `Page` or `ContentIdeas`; or outcomes in a list. A `Paginator` and a fan-out
-            have their own ``to_pandas``, to be awaited.
+        items: A list of models, a `Page`, a `ContentIdeas` or a list of outcomes. For a `Paginator` or a fan-out,
+            await its own ``to_pandas`` instead.
 
     Raises:
         ArgumentError: ``items`` is not an iterable of models or outcomes.
@@ -65,7 +65,7 @@ def _row(item: Any) -> Iterator[Cell]:
 
 
 def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
-    """Yield a cell for each field of ``cls``, with its value in ``item``, or empty if ``item`` is None."""
+    """Yield a cell for each field of ``cls``, with the value from ``item``; without a value if ``item`` is None."""
     for name, kind in _fields(cls).items():
         value = getattr(item, name, None)
         if name == "extra":
@@ -78,7 +78,7 @@ def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
 
 @cache
 def _fields(cls: type) -> dict[str, Any]:
-    """Return the types of a class's public fields by name, with ``X`` for ``X | None``, and ``extra`` last."""
+    """Return the public fields of a class and their types. ``X | None`` becomes ``X``, and ``extra`` comes last."""
     hints = get_type_hints(cls).items()
     kinds = {name: get_args(hint)[0] if NoneType in get_args(hint) else hint for name, hint in hints}
     names = [each.name for each in attrs.fields(cls) if each.name not in ("extra", "response") and each.name[0] != "_"]

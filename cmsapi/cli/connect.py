@@ -1,4 +1,4 @@
-"""Make a command's client, and find the state that stores launches, from the options and the environment."""
+"""Create the client for a command, and find its state, from the options and the environment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEFAULTS = Options()
 
 
 def connect(options: Options, state: str | None = None) -> Client:
-    """Return a client with ``state`` or ``options.state``; raise `ConfigError` if key or address is not set."""
+    """Return a client with ``state`` or ``options.state``; raise `ConfigError` if the key or the address is missing."""
     for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
         if not os.environ.get(name):
             advice = "`cmsapi sandbox` prints both for a service on this machine, and `cmsapi demo` needs neither"
@@ -46,7 +46,7 @@ def connect(options: Options, state: str | None = None) -> Client:
 
 
 def connect_to_launched(options: Options) -> Client:
-    """Return a client with the state of earlier launches; raise `ConfigError` if that is a file that does not exist."""
+    """Return a client with the state of earlier launches; raise `ConfigError` if the state's file does not exist."""
     state = state_of(options)
     if not is_there(state):
         raise ConfigError(
@@ -56,12 +56,12 @@ def connect_to_launched(options: Options) -> Client:
 
 
 def is_there(state: str) -> bool:
-    """Return True unless the address ``state`` names a file that does not exist."""
+    """Return False if the address ``state`` names a file that does not exist, else True."""
     return not state.startswith(_SQLITE) or Path(state.removeprefix(_SQLITE)).exists()
 
 
 def state_of(options: Options) -> str:
-    """Return the state's address, by default of a file in the home (its folder is created) or working directory."""
+    """Return the address of the state. The default is a file in the home directory, else in the working directory."""
     if named := options.state or os.environ.get("CMSAPI_STATE"):
         return named
     root, files = Path(os.environ.get("XDG_STATE_HOME") or ""), [Path("cmsapi-jobs.db").absolute()]

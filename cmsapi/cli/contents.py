@@ -27,7 +27,7 @@ _DETAILS = columns(
 @Parameter(name="*")
 @frozen
 class Fields:
-    """Fields of a content that can be set."""
+    """Fields of a content item that can be set."""
 
     html: str | None = None
     """File with the body, or - for standard input. To clear the body, the description or an id, give ''."""
@@ -43,7 +43,7 @@ class Fields:
     """Due date, such as 2026-12-24."""
 
     def given(self) -> dict[str, Any]:
-        """Return the given fields by their names in the SDK, with the file's text as ``html``; None clears a field."""
+        """Return the given fields as arguments for the SDK. ``html`` is the file's text; None clears a field."""
         changes: dict[str, Any] = {name: value or None for name, value in asdict(self).items() if value is not None}
         if self.html:
             changes["html"] = read_text(self.html)
@@ -60,11 +60,11 @@ add_list(app, "list", "workspaces", "contents.list", _ROW)
 
 @app.command
 async def show(content: str, *, html: bool = False, options: Options = DEFAULTS) -> None:
-    """Show a content.
+    """Show a content item.
 
     Args:
         content: Id of the content.
-        html: Print only the body, without the editor's marks.
+        html: Print only the body, without comments and fact-check marks.
     """
     async with connect(options) as client:
         found = await client.contents.get(content)
@@ -95,7 +95,7 @@ async def create(
 async def update(
     content: str, *, title: str | None = None, fields: Fields = _NOTHING, options: Options = DEFAULTS
 ) -> None:
-    """Change the current version of a content.
+    """Change the current version of a content item.
 
     Args:
         content: Id of the content.
@@ -110,7 +110,7 @@ async def update(
 
 @app.command
 async def publish(content: str, *, url: str | None = None, options: Options = DEFAULTS) -> None:
-    """Mark a content as published; nothing is sent to a website.
+    """Mark a content item as published; nothing is sent to a website.
 
     Args:
         content: Id of the content.

@@ -84,7 +84,7 @@ async def resume(*, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
-    """Wait for jobs by their tokens, which launch commands show with --json; needs no state.
+    """Wait for the jobs with the given tokens, which launch commands print with --json. Needs no state.
 
     Args:
         tokens: Tokens of the jobs: arguments, @file (text, CSV or JSON with tokens), or - for stdin.
@@ -96,7 +96,7 @@ async def watch(*tokens: str, options: Options = DEFAULTS) -> int:
 
 @app.command
 async def forget(*names: str, options: Options = DEFAULTS) -> None:
-    """Forget batches and their results; without a name, forget all ended or unknown launches older than 30 days.
+    """Forget batches and their results; without a name, forget all finished or unknown launches older than 30 days.
 
     Args:
         names: Names of batches.

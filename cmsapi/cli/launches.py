@@ -116,7 +116,7 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, run the batch and return the exit code; the SDK's method gets ``before`` and ``settings``."""
+    """Show the plan, run the batch and return the exit code; pass ``before`` and ``settings`` to the SDK's method."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"
@@ -144,7 +144,7 @@ async def _run(
             if status.succeeded < len(items):
                 parts = f"{status.succeeded} succeeded, {status.running} run on at the service and are paid for"
                 again = _command_to_go_on(name, items)
-                note(f"stopped: {parts}, {len(items) - status.total} were not launched; go on with\n  {again}")
+                note(f"stopped: {parts}, {len(items) - status.total} were not launched; continue with\n  {again}")
             return stopped.exit_code
         counts, progress = Counter(map(status_of, shown)), outcomes.progress
         words = ", ".join(f"{number} {word}" for word, number in counts.items())
@@ -168,7 +168,7 @@ def _advise(counts: Counter[str], name: str, items: Sequence[str], shown: Sequen
         "failed": f"launch again, for another credit each, with\n  {again} --retry failed",
         "running": f"wait again with\n  {again}",
         "refused": f"nothing was charged; try again with\n  {again}",
-        "unlaunched": f"{bound.replace('max_credits=', '--max-credits ')}; go on with\n  {again}",
+        "unlaunched": f"{bound.replace('max_credits=', '--max-credits ')}; continue with\n  {again}",
     }
     for word, text in advice.items():
         if counts[word]:
@@ -195,7 +195,7 @@ async def _show_plan(client: Client, kind: JobKind, new: int, earlier: int, most
 
 
 def _command_to_go_on(name: str, items: Sequence[str]) -> str:
-    """Return the command that continues a batch, after saving items from standard input to a file that it reads."""
+    """Return the command that continues a batch. Items that came from standard input are saved to a file first."""
     words = [f"@{name}.txt" if word == "-" else word for word in sys.argv[1:]]
     if words != sys.argv[1:]:
         Path(f"{name}.txt").write_text("".join(f"{item}\n" for item in items), encoding="utf-8")
@@ -209,7 +209,7 @@ def can_ask() -> bool:
 
 
 async def decide(client: Client, reviews: Sequence[Any], answer: str | None = None) -> bool:
-    """Confirm or discard articles, as ``answer`` says or as the user answers; return True if all have a decision."""
+    """Confirm or discard articles; if ``answer`` is None, ask about each. Return True if all have a decision."""
     for review in reviews:
         choice = answer or await _ask(client, review.content_id)
         if choice is None:
@@ -227,7 +227,7 @@ async def decide(client: Client, reviews: Sequence[Any], answer: str | None = No
 
 
 async def _ask(client: Client, content_id: str) -> str | None:
-    """Show a content, and return the user's answer about its article; None after Ctrl-C or at the end of the input."""
+    """Show a content item and return the user's answer; None after Ctrl-C or at the end of the input."""
     content = await client.contents.get(content_id)
     note(f"\n{content.title} ({content.id}): {content.words_count or 0:,} words now")
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # else the first Ctrl-C has no effect

@@ -32,7 +32,7 @@ _LISTS = [  # command, parents that it takes, method of the client, columns
 
 
 async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool = False) -> None:
-    """Write at most ``limit`` rows of a list; with ``new``, only those that have never been analyzed."""
+    """Write at most ``limit`` rows of a list; with ``new``, only items that have never been analyzed."""
     count = 0
     async for item in each(fetched if isinstance(fetched, Paginator) else await fetched):
         if new and item.analysis_status is not None:
@@ -44,7 +44,7 @@ async def _write(fetched: Any, writer: Writer, limit: int | None, *, new: bool =
 
 
 def add_list(app: App, name: str, inside: str, method: str, shown: str) -> None:
-    """Add command ``name``, which lists resources in its arguments, or in the organization if ``inside`` is empty."""
+    """Add a command that lists the resources of given parents, or of the organization if ``inside`` is empty."""
 
     async def all_of_them(*, limit: Limit = None, options: Options = DEFAULTS) -> None:
         async with connect(options) as client, Writer(options, columns(shown)) as writer:

@@ -50,7 +50,7 @@ class Stopped(Exception):  # noqa: N818  it is not an error
 
 @contextmanager
 def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
-    """Raise `Stopped` at a signal or a closed output; a signal also closes the fan-out; a second ends the program."""
+    """Raise `Stopped` if a signal arrives or the output is closed. A second signal ends the program at once."""
     loop, received, closing = asyncio.get_running_loop(), list[int](), list[asyncio.Task[None]]()
 
     def stop(number: int, frame: object) -> None:
@@ -75,7 +75,7 @@ def _stoppable(outcomes: FanOut[Any, Any]) -> Iterator[None]:
 
 
 async def show(outcomes: FanOut[Any, Any], work: Work, options: Options) -> list[Outcome[Any, Any]]:
-    """Write outcomes as they arrive, except for items not launched for lack of credits, and return all outcomes.
+    """Write outcomes as they arrive, and return them. Items that were not launched for lack of credits get no row.
 
     Raises:
         Stopped: A signal arrived, or the output was closed. Launches sent before that are kept in the state.
@@ -120,7 +120,7 @@ def status_of(outcome: Outcome[Any, Any]) -> str:
 
 @asynccontextmanager
 async def progress_bar(outcomes: FanOut[Any, Any]) -> AsyncIterator[None]:
-    """Show a progress bar in the context if standard error is a terminal and standard output is not a pipe."""
+    """Show a progress bar in the ``async with`` block, if stderr is a terminal and stdout is not a pipe."""
     console = Console(stderr=True)
     if not console.is_interactive or stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):  # its reader may print, too
         yield

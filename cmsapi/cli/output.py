@@ -34,7 +34,7 @@ def note(text: str) -> None:
 
 
 def fold(line: str, stream: TextIO) -> str:
-    """Return ``line``, wrapped if ``stream`` is a terminal and the line is not indented, as commands to copy are."""
+    """Return ``line``, wrapped if ``stream`` is a terminal. Indented lines (commands to copy) are not wrapped."""
     if line.startswith("  ") or not stream.isatty():
         return line
     return textwrap.fill(line, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
@@ -63,9 +63,9 @@ def attribute(model: Any, path: str) -> Any:
 
 
 class Writer:
-    """Writer of rows with the same columns: on a terminal as a table at the end, with long texts cut unless ``whole``.
+    """Writer of rows with the same columns.
 
-    With ``live``, each row is written at once, even on a terminal.
+    On a terminal, rows are printed as a table at the end (long texts cut unless ``whole``), or at once if ``live``.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Writer:
             note("none")
 
     def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row: the whole ``document`` with ``--json``, else ``values``, by default those of the document."""
+        """Write a row: ``document`` with ``--json``, else ``values``, by default the values of ``document``."""
         self._empty = False
         if values is None and isinstance(document, dict):
             values = list(document.values())
@@ -125,7 +125,7 @@ def _cell(value: Any, *, human: bool) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool) -> None:
-    """Print a table that fits the terminal: cut the widest text, or wrap it if ``whole``, and drop last columns."""
+    """Print a table. To fit the terminal, cut or (if ``whole``) wrap the widest column, and omit columns at the end."""
     table, width, shown = Table(box=None, pad_edge=False), get_terminal_size().columns, len(names)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     longest = max(range(1, shown), key=lambda n: widths[n] * any(row[n][:1].isalpha() for row in rows))  # no date

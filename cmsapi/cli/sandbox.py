@@ -43,7 +43,7 @@ async def serve(
     Args:
         port: Port to listen on; 0 for a free one.
         seed: Seed of identifiers, keys and durations; random by default.
-        keywords: Number of keywords not yet analyzed; each content has one more keyword, which is analyzed.
+        keywords: Number of keywords not yet analyzed. In addition, each content item has one analyzed keyword.
         contents: Number of contents.
         seconds: Duration of every job; by default each duration is random.
         latency: Seconds from a request to its response.

@@ -39,7 +39,7 @@ class Balance:
         self._expected = self._expected - 1 if accepted and self._expected is not None else None
 
     async def stands(self, pipeline: Pipeline) -> bool:
-        """Return True if the balance, read now, is known to be at least the expected one. Costs at most one request."""
+        """Read the balance, and return True if it is known to be no lower than expected. Costs at most one request."""
         if (expected := self._expected) is None:  # taken first: a search answered meanwhile may not be in the balance
             return False
         left = self._kind.balance(await pipeline.call("get_me", User))

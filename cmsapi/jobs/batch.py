@@ -1,4 +1,4 @@
-"""Batches: named fan-outs recorded in the state, so that a later run launches only the items without a launch."""
+"""Batches: named fan-outs recorded in the state, so that a later run launches only what was not launched before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BatchStatus:
 
     @property
     def total(self) -> int:
-        """Number of items that have a launch, whatever its status."""
+        """Number of items that have been launched, whatever their status."""
         return self.running + self.review + self.succeeded + self.failed + self.unknown
 
 
@@ -49,7 +49,7 @@ def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
 
 
 class Batch:
-    """A named fan-out recorded in the state. ``async with`` reads its items first, and stops its run at the end."""
+    """A named fan-out recorded in the state. Entering ``async with`` reads its items; leaving it stops the run."""
 
     def __init__(self, name: str, recovery: Recovery) -> None:
         self.name: str = check_text("name", name)
@@ -78,13 +78,13 @@ class Batch:
         ordered: bool = False,
         on_review: OnReview | None = None,
     ) -> FanOut[I, R]:
-        """Launch a job for each item that has no launch yet, and return the outcomes of all items as they come.
+        """Return a fan-out that launches only items not launched before, and yields the outcomes of all items.
 
-        Jobs that have ended usually cost no request; running jobs are waited for. A failed item stays failed until
+        Finished jobs usually cost no request; running jobs are waited for. A failed item stays failed until
         `retry_failed` is called, and an unknown launch fails with `LaunchUnknownError` until `retry_unknown` is called.
 
         The arguments are those of `Jobs.map` and two more. ``key`` returns an item's unique name, and is needed unless
-        items are texts or integers. ``on_review`` decides on articles of all runs, unless a launch passes its own.
+        items are texts or integers. ``on_review`` decides on articles of all runs, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def progress(self) -> Progress:
-        """Progress of the latest run, including earlier outcomes; before a run, the numbers of items last read."""
+        """Progress of the latest run, including earlier outcomes; before the first run, the item counts last read."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -132,7 +132,7 @@ class Batch:
         return await self._drop(JobStatus.UNKNOWN)
 
     async def forget(self) -> int:
-        """Delete the batch's items and results, and return the number of items. Running jobs go on at the service."""
+        """Delete the batch's items and results, and return the number of items. Running jobs continue."""
         return await self._drop(*JobStatus)
 
     async def _drop(self, *statuses: JobStatus) -> int:
@@ -155,7 +155,7 @@ class Batch:
 
 @define(eq=False)
 class _BatchRun(Run[I, R]):
-    """The work of one run of a batch, some of whose items may already have launches."""
+    """A single run of a batch. Some items may already have been launched by an earlier run."""
 
     recovery: Recovery = field(kw_only=True)
     statuses: dict[str, JobStatus] = field(kw_only=True)
@@ -184,7 +184,7 @@ class _BatchRun(Run[I, R]):
                 yield number, item
 
     def _take_over(self, number: int, item: I, row: Row) -> None:
-        """Record, or begin to wait for, the outcome of ``item``, whose launch ``row`` is already in the state."""
+        """Record the outcome of an item launched before, or begin to wait for it. ``row`` is the row of its launch."""
         if row.status is JobStatus.SENDING:
             self.start(self._settle(number, item, row))
             return

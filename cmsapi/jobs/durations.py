@@ -1,8 +1,8 @@
-"""How long jobs of a kind take, learned from polls: a life table over a geometric scale of ages.
+"""Estimate of how long each kind of job takes, from its polls: a life table over a geometric scale of ages.
 
 A poll shows only that a job was running at one age, or that it ended between two ages. For each step of the scale, the
 table keeps how many jobs reached the step and how many ended in it, as fractional weights. The table begins with a
-guess that weighs as much as three jobs, so that the first fan-out has a plan; observed durations soon outweigh it.
+guess that weighs as much as three jobs, so that the first fan-out can be planned; observed durations soon outweigh it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Durations:
             self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
 
     def load(self, learned: str) -> None:
-        """Replace the table with ``learned``, a text from `dump`, unless that has a different number of steps."""
+        """Replace the table with ``learned``, from `dump`; ignore it if it has a different number of steps."""
         at_risk, ended, ends = json.loads(learned)
         if len(at_risk) == len(ended) == LAST:
             self._at_risk, self._ended, self.ends = at_risk, ended, ends
@@ -68,7 +68,7 @@ class Durations:
             self._at_risk[step] += 1
 
     def saw_end(self, since: float, age: float) -> None:
-        """Account for a job that ended between ``since`` and ``age``; spread its end over the steps by likelihood."""
+        """Account for a job that ended between ``since`` and ``age``; distribute it over the steps by likelihood."""
         first = step_of(since)
         steps = range(first, min(LAST, max(step_of(age) + 1, first + 1)))
         weights = [self.alive[step] - self.alive[step + 1] + 1e-9 for step in steps]

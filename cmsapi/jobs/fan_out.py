@@ -1,7 +1,7 @@
 """Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
 A `CMSError` becomes its item's outcome, unless it is an `ArgumentError`, or a `ClientClosedError` from a launch. The
-iteration raises these two and all other errors at once. `CURRENT_ITEM` tells a launch to which item it belongs.
+iteration raises these two, and any other exception, immediately. `CURRENT_ITEM` tells a launch its item.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Run(Generic[I, R]):
             self.start(self._feed())
 
     async def stop(self) -> None:
-        """Stop launching jobs and waiting for them; return when the tasks have ended. Launches already sent go on."""
+        """Stop launching jobs and waiting for them; return when the tasks have ended. Sent launches continue."""
         self.abandon()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -227,7 +227,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
     """Outcomes of many jobs: use ``async for`` to get them as they come, or ``await`` to get them all in a list.
 
     Launching begins with the iteration. If the iteration is cancelled, launching pauses until the iteration is resumed.
-    At the end of an ``async with`` block, launching and waiting stop, but running jobs go on at the service.
+    At the end of an ``async with`` block, launching and waiting stop, but running jobs continue at the service.
     """
 
     def __init__(self, run: Run[I, R], *, ordered: bool, errors: Literal["collect", "raise"]) -> None:
@@ -303,7 +303,7 @@ class FanOut(AsyncIterator[Outcome[I, R]], Generic[I, R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop launching jobs and waiting for them. Running jobs go on at the service."""
+        """Stop launching jobs and waiting for them. Running jobs continue at the service."""
         await self._run.stop()
 
 

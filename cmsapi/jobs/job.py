@@ -1,4 +1,4 @@
-"""Jobs to await. Cancelling one wait for a job affects neither its other waits nor the job at the service."""
+"""Jobs to await. Cancelling one wait for a job does not affect other waits or the job at the service."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Job(Generic[T]):
 
     @property
     def id(self) -> str:
-        """Identifier that the service gave the job; `target` if it gave none (as for an analysis) or none is known."""
+        """Identifier of the job at the service; `target` if it has none, as for an analysis, or if it is not known."""
         return self._tracked.token.own or self._tracked.token.id
 
     @property
@@ -65,7 +65,7 @@ class Job(Generic[T]):
 
     @property
     def token(self) -> str:
-        """Short text with which any process can wait for the job, by `jobs.attach`. It contains no secret."""
+        """Short string that any process can pass to `jobs.attach` to wait for the job. It contains no secret."""
         return str(self._tracked.token)
 
     def done(self) -> bool:
@@ -97,7 +97,7 @@ class Job(Generic[T]):
 
         Raises:
             JobFailedError: The service reports a failure.
-            JobWaitTimeoutError: The timeout has passed. The job goes on, and can be waited for again.
+            JobWaitTimeoutError: The timeout has passed. The job continues, and can be waited for again.
             UnclearJobError: The service's responses could not be understood for `PollPolicy.unclear_timeout`.
             JobDetachedError: `detach` was called.
             CMSError: Polls failed for `PollPolicy.outage_timeout`, the API key was refused, or the client was closed.
@@ -143,8 +143,8 @@ class Job(Generic[T]):
         return JobEvents(self._tracked, self._poller)
 
     def detach(self) -> None:
-        """End the job's waits and event streams in this program with `JobDetachedError`. The job itself goes on."""
-        problem = f"{self._tracked} was detached; it goes on at the service"
+        """End the job's waits and event streams in this program with `JobDetachedError`. The job itself continues."""
+        problem = f"{self._tracked} was detached; it continues at the service"
         self._tracked.interrupt(JobDetachedError(problem, token=self.token))
 
 

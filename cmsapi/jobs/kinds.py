@@ -1,10 +1,10 @@
 """The kinds of jobs: how each is launched and polled, and how the polled document is read.
 
-Most kinds have no document for each job: a keyword shows only its newest analysis, a content only its newest
-generation. So a terminal status may date from before the launch. The terminal status of an analysis is believed if a
-poll since the launch has shown the analysis running, or if ``lastAnalyzedAt`` is not before the launch by the service's
-clock. Otherwise the job counts as running, or as unclear if it is a success without times to compare. From `_BELIEVED`
-seconds on, such a success is believed, as is any failure. An unlisted status is `Phase.UNCLEAR`, with the reason.
+Most kinds have no document for each job: a keyword shows only its newest analysis, a content item only its newest
+generation. So a terminal status may belong to an earlier job. The terminal status of an analysis is accepted if an
+earlier poll has shown the analysis running, or if ``lastAnalyzedAt`` is not before the launch by the service's clock.
+Otherwise the job counts as running, or as unclear for a success without times to compare. After `_BELIEVED` seconds,
+such a success and any failure are accepted. An unlisted status is `Phase.UNCLEAR`, with the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LaunchContext:
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Return the loop time ``then`` on the service's clock, by a new response's ``Date``; None without a valid one."""
+    """Convert the loop time ``then`` to the service's clock, by the ``Date`` of a new response; None without one."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):
@@ -162,7 +162,7 @@ class AnalysisKind(Kind):
 
 @frozen
 class GenerationKind(Kind):
-    """Generations of articles. A content shows only its newest generation, which may be from another launch."""
+    """Generations of articles. A content item shows only its newest generation, which may be from another launch."""
 
     exclusive: ClassVar[bool] = True
 

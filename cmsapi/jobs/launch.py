@@ -4,7 +4,7 @@ Most launches cost a credit, and the service does not notice if it receives the 
 into the state before a launch is sent, and `cmsapi.jobs.launch_failures` decides what follows from a failure.
 
 A launch runs in a task of its own. If its last caller is cancelled before the launch is sent, the launch is cancelled
-too. A launch that was sent goes on, and its row records the job.
+too. A launch that was sent continues, and its row records the job.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Launcher:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            consequence = "it goes on, and jobs.resume finds it" if launch.sent else "nothing was sent"
+            consequence = "it continues, and jobs.resume finds it" if launch.sent else "nothing was sent"
             seconds = self.pipeline.timeouts.deadline
             raise DeadlineError(f"{launch}: not launched in {seconds:g} s; {consequence}", sent=launch.sent) from None
         finally:
@@ -193,7 +193,7 @@ class Launch:
         return f"{self._kind.name} of {self._token.name}"
 
     def other_settings(self, token: str | None) -> JobError:
-        """Return the error for a call with other settings than the launch under way; ``token`` is that of its job."""
+        """Return the error for a call whose settings differ from the running launch; ``token`` is its job's."""
         return JobError(f"{self}: a launch with other settings is under way; nothing was sent", token=token)
 
     async def run(self) -> Tracked:
@@ -271,7 +271,7 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """Read the balance before a search, or the newest generation before another one, to compare after a failure."""
+        """Before a search, read the balance; before a generation, the newest one. A failure is judged by them."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
@@ -328,7 +328,7 @@ class Launch:
 
     @property
     def _withheld(self) -> bool:
-        """True while only a fan-out whose iteration is cancelled waits for this, and no attempt may have succeeded."""
+        """True if no attempt may have succeeded, and only a fan-out with a cancelled iteration waits for the launch."""
         return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property

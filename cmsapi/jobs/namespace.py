@@ -72,7 +72,7 @@ class Jobs:
             items: The items; an asynchronous iterable is read only as fast as jobs can be launched.
             in_flight: Maximum number of jobs running at once; ``"auto"`` for as many as the hourly limit allows.
             errors: ``"collect"`` yields failed items as `Failed`; ``"raise"`` raises the error of the first one.
-            max_credits: Credits that launches may cost; after that, items fail with `OutOfCreditsError`, unsent.
+            max_credits: Maximum credits to spend; further items are not launched and fail with `OutOfCreditsError`.
             timeout: Seconds to wait for each job after its launch, or a timedelta; None for `PollPolicy.job_timeout`.
             ordered: True for outcomes in the order of the items, False for outcomes as they come.
         """
@@ -120,7 +120,7 @@ class Jobs:
         return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
 
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
-        """Return the job of ``token``, which another process may have made. Costs nothing until the job is awaited.
+        """Return the job that ``token`` identifies, launched by any process. Costs nothing until it is awaited.
 
         Raises:
             ArgumentError: ``token`` is not the token of a job, or the job is not of the given ``kind``.
@@ -132,7 +132,7 @@ class Jobs:
         return Job(poller.trace(self._launcher.recovery.kinds[known.kind], known, self._pipeline), poller)
 
     async def status(self, token: str) -> JobStatus:
-        """Return the status of the job that ``token`` identifies, after at most one poll. A failed poll raises.
+        """Return the status of the job that ``token`` identifies, after at most one poll. Raises if the poll fails.
 
         Call this at will: it polls at most once per `PollPolicy.min_interval`. An ended job is polled only if it is a
         search whose list of ideas is incomplete.
@@ -160,7 +160,7 @@ class Jobs:
         return [review for review in found if isinstance(review, GenerationReview)]
 
     async def unknown(self) -> list[LaunchUnknownError]:
-        """Return an error, which says where to look, for each launch that may or may not have been accepted."""
+        """Return an error for each launch that may or may not have been accepted; its message says where to look."""
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended and unknown launches (and their items) older than ``older_than``; return the launch count."""
+        """Delete finished and unknown launches older than ``older_than``, with their items; return how many."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]

@@ -92,7 +92,7 @@ class Poller:
         return known
 
     def trace(self, kind: Kind, token: Token, pipeline: Pipeline, *, new: bool = False) -> Tracked:
-        """Return the tracked job of ``token``, shared by all callers while the job runs; with ``new``, a new object."""
+        """Return the tracked job of ``token``. While the job runs, callers share one object, unless ``new`` is true."""
         known = self._known.get((kind.name, token.id))
         same = known is not None and not new and (known.token.own, known.token.at) == (token.own, token.at)
         if known is not None and same and (not known.done or (token.at and known.phase is not Phase.REVIEW)):
@@ -167,7 +167,7 @@ class Poller:
         self._set_timer(asyncio.get_running_loop().time())
 
     def _free_beside_others(self) -> int:
-        """Return the free requests, less those of admitted launches and those that other processes' jobs need."""
+        """Return the free requests minus those for admitted launches and for the jobs of other processes."""
         hour = self.limiter.forecast()
         others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
@@ -350,7 +350,7 @@ class Poller:
         if job in self.schedule.jobs:
             self.schedule.running(job, now)
         if job.unclear_polls >= _UNCLEAR_POLLS and now - job.unclear_since >= self._policy.unclear_timeout:
-            problem = f"{job} is unclear, for {now - job.unclear_since:.0f} s: {reason}; it may go on at the service"
+            problem = f"{job} is unclear, for {now - job.unclear_since:.0f} s: {reason}; it may continue at the service"
             job.interrupt(UnclearJobError(problem, reason=reason, token=str(job.token)))
 
     def _failed(self, job: Tracked, error: CMSError) -> None:

@@ -42,7 +42,7 @@ class Progress:
 
 @define(eq=False)
 class Follow(AsyncIterator[Progress]):
-    """Stream of the progress: one value after changes, the last at the end. A cancelled ``anext`` loses nothing."""
+    """Stream of progress values: one after changes, and the last at the end. A cancelled ``anext`` loses nothing."""
 
     _read: Callable[[], Progress]
     _changed: asyncio.Event

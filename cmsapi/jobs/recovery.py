@@ -45,7 +45,7 @@ class Recovery:
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return a launch's job; None if the row is gone or a poll shows the job's end. An unknown launch raises."""
+        """Return a launch's job; None if the row is gone or a poll finds the job finished. Raise if it is unknown."""
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
@@ -126,7 +126,7 @@ class Recovery:
             return None
         try:
             document: Any = await self.pipeline.call(kind.poll, kind.shape, token.id, priority=Priority.RESULT)
-        except NotFoundError:  # a content without a generation
+        except NotFoundError:  # a content item without a generation
             return None
         at = service_time(document.response, began)
         context = LaunchContext(at, loop.time() - began, before=token.before)

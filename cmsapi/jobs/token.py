@@ -1,4 +1,4 @@
-"""Tokens of jobs: texts with which any process can wait for a job."""
+"""Job tokens: short strings that any process can use to wait for a job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cmsapi.wire.arguments import timestamp
 
 @frozen(weakref_slot=False)
 class Token:
-    """What a process needs to know to wait for a job; ``str()`` returns it as text."""
+    """Everything that a process needs in order to wait for a job; ``str()`` returns it as a short string."""
 
     kind: JobKind
     id: str  # identifier by which the job is polled

@@ -53,13 +53,13 @@ class Tracked:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Pipeline to poll with: that of the job's first client that is still open, or of its last if none is."""
+        """Pipeline for the job's polls: that of its first open client, or of its last client if all are closed."""
         if len(self.pipelines) == 1:
             return self.pipelines[0]
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:
-        """Add ``pipeline`` to the job's pipelines and drop those of closed clients, unless it is already there."""
+        """Add ``pipeline`` unless it is present; if it is added, remove the pipelines of closed clients."""
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 
@@ -79,12 +79,12 @@ class Tracked:
                     logger.exception("a listener of %s failed", self)
 
     def settle(self, phase: Phase, value: Any, error: CMSError | None) -> None:
-        """Record the phase, result and error with which the job ended, and end all waits."""
+        """Record how the job ended (phase, result and error), and end all waits."""
         self.phase, self.value, self.error = phase, value, error
         self.interrupt(None)
 
     def interrupt(self, error: BaseException | None) -> None:
-        """End all waits and streams, with ``error`` unless it is None; the job may go on at the service."""
+        """End all waits and streams, with ``error`` unless it is None; the job may continue at the service."""
         for waiter in self.waiters:
             if not waiter.done():
                 if error is None:

@@ -1,4 +1,4 @@
-"""The service's words for the status of a job, and what they mean."""
+"""The service's status words for jobs, and their meanings."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class RateHeaders:
 
     Attributes:
         remaining: Number of requests left in the hour.
-        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if the response does not say.
+        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if not sent.
     """
 
     remaining: int
@@ -86,13 +86,13 @@ class RateLimitStatus:
 
 @define
 class Forecast:
-    """Forecast of how many requests of the hourly limit are free, now and later.
+    """Forecast of how many requests the hourly limit allows, now and later.
 
     Attributes:
         limit: Requests allowed in an hour.
         free: Requests that polls may use now.
-        returning: Function that takes a number of seconds, and returns how many more requests will be free by then.
-        half_back: Function that returns the seconds, at most an hour, until half of the used requests are free again.
+        returning: Function that takes a number of seconds, and returns how many more requests will be allowed by then.
+        half_back: Function that returns the seconds until half of the used requests are free again, at most 3,600.
         open_jobs: Number of open jobs by kind, in all processes that share the limits; None if the state is not shared.
     """
 
@@ -202,7 +202,7 @@ class Limiter:
         return RateLimitStatus(self._hour.limit, used, self._others, waiting, max(0.0, self._paused_until - now))
 
     def forecast(self) -> Forecast:
-        """Return a forecast of how many requests of the hourly limit are free, now and later."""
+        """Return a forecast of how many requests the hourly limit allows, now and later."""
         now, hour = asyncio.get_running_loop().time(), self._hour
         free = hour.free(now)
 
@@ -213,7 +213,7 @@ class Limiter:
         return Forecast(hour.limit, left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
-        """Return ``now`` if a request may be sent, else when to check again; infinity if that depends on a response."""
+        """Return ``now`` if a request may be sent, else the time to check again; infinity to wait for a response."""
         if now < self._paused_until:
             return self._paused_until
         if self._hour.in_flight and not self._told:
@@ -232,14 +232,14 @@ class Limiter:
         self._refuse(ClientClosedError("the client was closed; nothing was sent"))
 
     def take(self) -> int:
-        """Take a token from both windows for one request, and return the request's number."""
+        """Take a token from each window for one request, and return the request's number."""
         self.sent += 1
         self._burst.in_flight += 1
         self._hour.in_flight += 1
         return self.sent
 
     async def wait(self, permit: Permit, now: float) -> int:
-        """Wait for a token from both windows, and return the request's number, or raise `RateLimitWaitError`."""
+        """Wait for a token from each window, and return the request's number, or raise `RateLimitWaitError`."""
         loop, priority, max_wait = asyncio.get_running_loop(), permit.priority, permit.max_wait
         if max_wait is not None and (seconds := self._estimate(now, priority) - now) > max_wait:
             raise RateLimitWaitError(
@@ -266,7 +266,7 @@ class Limiter:
             raise
 
     def release(self, permit: Permit) -> None:
-        """Account for the end of a request and for its rate headers, and let waiting requests go ahead."""
+        """Account for a finished request and its rate headers, and let waiting requests proceed."""
         now = asyncio.get_running_loop().time()
         if permit.retry_after is not None:
             self._paused_until = max(self._paused_until, now + permit.retry_after)

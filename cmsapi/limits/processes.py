@@ -1,8 +1,8 @@
-"""The limiter for processes that share a store, which counts the requests of all of them on its own clock.
+"""The limiter for processes that share a store. The store counts the requests of all of them, by its own clock.
 
 Like the limiter for one process, it also orders and counts the requests of its own process, and pauses after a 429.
 When these local rules admit a request, it asks the store, for one request at a time. If the store does not answer,
-launches are refused, and other requests go on with a quarter of the hourly limit.
+launches are refused, and other requests continue with a quarter of the hourly limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALONE = 0.25  # part of the hourly limit that a process uses while the store do
 
 
 class SharedLimiter(Limiter):
-    """Limiter that keeps several processes within both limits of one key; a request takes at most ``seconds``."""
+    """Limiter that keeps several processes within both limits of one key. ``seconds`` is a request's time limit."""
 
     shared: ClassVar[bool] = True
 
@@ -139,7 +139,7 @@ class SharedLimiter(Limiter):
     def _without_store(self, error: StateError, now: float) -> float:
         if not self._silent:
             self._silent = True
-            logger.warning("requests go on with a quarter of the hourly limit, launches are refused: %s", error)
+            logger.warning("requests continue with a quarter of the hourly limit, launches are refused: %s", error)
         self._refuse(StateError(f"{error}; nothing was launched, and no credit was spent"), Priority.LAUNCH)
         used = self._hour.limit - self._hour.free(now)
         if used >= _ALONE * self._hour.limit:

@@ -37,7 +37,7 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Number of ended requests whose tokens are still taken; expired tokens are removed only by `free`."""
+        """Number of finished requests whose tokens are still taken. Call `free` first to return expired tokens."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:

@@ -26,7 +26,7 @@ class Model:
 
 @frozen(kw_only=True, slots=False)
 class Reference(Model):
-    """Identifier and name of an organization, workspace or folder, as other resources contain them."""
+    """Reference to an organization, workspace or folder in another resource: identifier and name."""
 
     id: str | None = None
     name: str | None = None

@@ -24,7 +24,7 @@ class ContentStatus(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentSummary(Model):
-    """A content without its text, as lists show it.
+    """A content item without its text, as it appears in lists.
 
     Attributes:
         type: ``DRAFT``, ``PUBLISHED`` or ``ORIGINAL``.
@@ -52,7 +52,7 @@ class ContentSummary(Model):
 
 @frozen(kw_only=True, slots=False)
 class Generation(Model):
-    """A generation of an article for a content.
+    """A generation of an article for a content item.
 
     Attributes:
         status: ``queued`` after the launch, ``review`` when the article awaits a decision; others are not specified.
@@ -66,7 +66,7 @@ class Generation(Model):
 
 @frozen(kw_only=True, slots=False)
 class Content(ContentSummary):
-    """A content with its text. It also has the attributes of `ContentSummary`.
+    """A content item with its text. It also has the attributes of `ContentSummary`.
 
     Attributes:
         html: Body as the editor stores it, with comments and fact-check marks. Publish ``html_sanitized`` instead.
@@ -86,7 +86,7 @@ class Content(ContentSummary):
 
 @frozen(kw_only=True, slots=False)
 class GenerationSettings(Model):
-    """Settings for a generation (specification 4.4). The service decides those that are None."""
+    """Settings for a generation (specification 4.4). The service chooses those that are None."""
 
     brand_voice_id: str | None = None
     custom_instructions: str | None = field(default=None, repr=reprlib.repr)

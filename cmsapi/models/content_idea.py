@@ -29,7 +29,7 @@ class ContentIdeaSearch(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentIdea(Model):
-    """An idea for a content. The specification lists no fields of ideas; JSON keys without a field are in ``extra``."""
+    """A content idea. The specification lists no fields of ideas; JSON keys without a field are in ``extra``."""
 
     id: str | None = None
     keyword: str | None = None

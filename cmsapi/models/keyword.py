@@ -12,7 +12,7 @@ from cmsapi.models.base import Model
 
 @frozen(kw_only=True, slots=False)
 class WebPage(Model):
-    """A page of the tracked website. Each keyword and each content belongs to a page.
+    """A page of the tracked website. Each keyword and each content item belongs to a page.
 
     Attributes:
         url: Address; None for the empty page of a draft that was created without a page (specification 4.3).
@@ -84,7 +84,7 @@ class Report(Model):
     """How well a text follows the recommendations for a keyword or a prompt.
 
     Attributes:
-        score: 0.0 to 1.0, unlike the ``content_score`` of a content, which is 0 to 100.
+        score: 0.0 to 1.0, unlike the ``content_score`` of a content item, which is 0 to 100.
         recommendations: What to improve, as the service sends it.
         preview: Preview, as the service sends it; its meaning is not specified.
     """
@@ -98,7 +98,7 @@ class Report(Model):
 
 @frozen(kw_only=True, slots=False)
 class PromptReport(Model):
-    """Reports on a text for a prompt, one for each AI answer engine; those without an attribute are in ``extra``.
+    """Reports on a text for a prompt, one for each AI answer engine. Engines without an attribute are in ``extra``.
 
     Attributes:
         chatgpt: The report for ChatGPT; None if there is none.

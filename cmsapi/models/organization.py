@@ -81,7 +81,7 @@ class Workspace(Model):
 
 
 class CreditType(StrEnum):
-    """A type of credit (specification 2.7). ``CreditType(word)`` takes other words, too: the service may add types."""
+    """A type of credit (specification 2.7). ``CreditType`` accepts any string, because the service may add types."""
 
     ANALYSIS = "analysis"
     AI_WRITING = "ai_writing"

@@ -1,7 +1,7 @@
 """Events, and the hooks that receive them.
 
-A hook is a function that takes one event. It is called during the observed work, so it must return quickly. If it
-raises an `Exception`, this is logged and ignored; others, such as `KeyboardInterrupt`, are passed on.
+A hook is a function that takes one event. The client waits for the hook, so the hook must return quickly. If a hook
+raises an `Exception`, the client logs and ignores it. Other exceptions, such as `KeyboardInterrupt`, are passed on.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ class RateLimitPaused(Event):
 
 @frozen
 class JobObserved(Event):
-    """Event: a poll has shown in which phase a job is.
+    """Event: a poll has shown the phase of a job.
 
     Attributes:
         kind: Kind of the job.
-        target: Identifier of the keyword, prompt or content that the job works on, or of the search or document itself.
+        target: Identifier of the job's keyword, prompt, content, search or knowledge document.
         phase: ``running``, ``review``, ``succeeded``, ``failed`` or ``unclear``.
-        age: Seconds since the job was launched, or first watched if its launch is not known.
+        age: Seconds since the launch. If the launch time is not known, seconds since the job was first watched.
         reason: Why the phase is ``unclear``; None for any other phase.
     """
 

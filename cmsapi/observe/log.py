@@ -1,4 +1,4 @@
-"""The logger ``cmsapi``, and the function that enables it by an environment variable."""
+"""The logger ``cmsapi``, and a function that configures it from an environment variable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 
 def log_to_stderr() -> None:
-    """Set the log level that ``CMSAPI_LOG`` names, if any; write to stderr unless the program has set up handlers."""
+    """If ``CMSAPI_LOG`` is a log level, set that level, and log to stderr unless the program has set up handlers."""
     level = logging.getLevelNamesMapping().get(os.environ.get("CMSAPI_LOG", "").upper())
     if level is not None:
         if not logger.hasHandlers():  # else the program has decided where its log goes

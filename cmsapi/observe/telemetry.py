@@ -1,20 +1,20 @@
 """OpenTelemetry spans: ``Client(hooks=[TelemetryHook()])``. Needs ``pip install 'cmsapi[otel]'``.
 
-============================  =======================================================================================
-What happens                  What is recorded
-============================  =======================================================================================
-an attempt ends               a client span ``POST /v1/keywords/{keywordId}/analyze``, as long as the attempt took
-a job succeeds or fails, or   a span ``analysis``, as long as the job took, from its launch or from when it was
-its article awaits review     first watched
-a retry is scheduled, or      an event ``retry`` or ``rate limit`` on the current span
-requests are paused
-============================  =======================================================================================
+========================================  ===========================================================================
+What happens                              What is recorded
+========================================  ===========================================================================
+an attempt ends                           a client span, such as ``POST /v1/keywords/{keywordId}/analyze``
+a job succeeds, fails or awaits review    a span, such as ``analysis``, with the job's ``age`` as its duration
+a retry is scheduled                      an event ``retry`` on the current span
+requests are paused                       an event ``rate limit`` on the current span
+========================================  ===========================================================================
 
-A span is created when its work has ended, so none stays open. The parent of a request's span is the caller's current
-span, unless that has ended. A job's span has no parent, because all callers that wait for the job share the span.
+A span is created only when the work has ended, so no span is left open. The parent of a request's span is the
+caller's current span, unless the caller's span has ended. A job's span has no parent, because several callers may
+wait for the same job.
 
-Attributes have names from OpenTelemetry's stable conventions or begin with ``cmsapi.``. They contain the identifiers
-of jobs' targets, but no API keys, full URLs or content.
+Attribute names follow OpenTelemetry's stable conventions or begin with ``cmsapi.``. Attributes contain identifiers,
+such as the identifier of a keyword, but no API keys, full URLs or content.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
 
 
 def _parent() -> Context | None:
-    """Return an empty context if the current span has ended, as when a launch outlives its caller; else None."""
+    """Return an empty context if the current span has ended, so that it does not become the parent; else None."""
     span = get_current_span()
     known = span.get_span_context()
     ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote

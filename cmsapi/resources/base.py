@@ -8,7 +8,7 @@ from cmsapi.wire.converter import camel
 
 
 class Resource:
-    """Base class of a client's resources, which use its pipeline and its launcher."""
+    """Base class of a client's resources. All of them use the client's pipeline and launcher."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._pipeline = launcher.pipeline
@@ -16,7 +16,7 @@ class Resource:
 
 
 def texts(**values: object) -> dict[str, str]:
-    """Return those of ``values`` that are not None, under their names on the wire.
+    """Return the ``values`` that are not None, with camelCase keys as in the service's JSON.
 
     Raises:
         ArgumentError: A value is neither text nor None.

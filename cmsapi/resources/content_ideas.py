@@ -16,14 +16,14 @@ class ContentIdeaSearches(Resource):
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search for content ideas; one request and one content-idea-search credit (specification 4.6).
 
-        A repeated search costs a credit again. The balance, if unknown, is read first, which costs one more request.
+        A repeated search costs a credit again. If the balance is unknown, it is read first, with one more request.
 
         Args:
             workspace_id: Identifier of the workspace.
             keyword: Keyword or topic, at least one character.
 
         Returns:
-            The job; ``await job`` returns the ideas and, in their attribute ``search``, the search.
+            The job; ``await job`` returns the `ContentIdeas`, with the search in the attribute ``search``.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.

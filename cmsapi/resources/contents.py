@@ -82,7 +82,7 @@ class Contents(Resource):
         return self._pipeline.list("list_contents", ContentSummary, workspace_id, params=params, page=page, limit=limit)
 
     async def get(self, content_id: str) -> Content:
-        """Return a content with its text; one request, no credit. The specification does not show this call.
+        """Return a content item with its text; one request, no credit. The specification does not show this call.
 
         Raises:
             NotFoundError: The content does not exist, or is not visible to this key.
@@ -109,7 +109,7 @@ class Contents(Resource):
             title: Title, 1 to 255 characters.
             html: Body.
             meta_description: Description for search engines.
-            page_id: Identifier of the page to attach the draft to; None creates an empty page, the result's ``page``.
+            page_id: Identifier of the page to attach the draft to. None creates an empty page for the draft.
             folder_id: Identifier of the folder to put the draft in.
             assigned_to_id: Identifier of the user to assign the draft to.
             content_status_id: Identifier of the workflow status.
@@ -145,7 +145,7 @@ class Contents(Resource):
         content_status_id: str | Unset | None = UNSET,
         due_date: datetime | Unset | None = UNSET,
     ) -> Content:
-        """Change a content whose version is known; one request, no credit. `edit` reads the version itself.
+        """Change a content item whose version is known; one request, no credit. `edit` reads the version itself.
 
         Omitted fields stay unchanged. None clears any field but the title: ``folder_id=None`` means no folder.
 
@@ -181,7 +181,7 @@ class Contents(Resource):
     async def edit(
         self, content_id: str, change: Callable[[Content], Changes | Awaitable[Changes]], *, attempts: int = 5
     ) -> Content:
-        """Change the current version of a content, and try again after each conflict; no credit.
+        """Change the current version of a content item, and try again after each conflict; no credit.
 
         Costs two requests, two more for each conflict, and one after a lost response (specification 7, retry rule 3)::
 
@@ -190,7 +190,7 @@ class Contents(Resource):
         Args:
             content_id: Identifier of the content.
             change: Function or coroutine function that takes the content and returns the fields to change: a mapping
-                with the names of `update`, or an empty one to change nothing. It is called again after a conflict.
+                from parameters of `update` to values. An empty mapping changes nothing. Called again after a conflict.
             attempts: Maximum number of updates to send.
 
         Returns:
@@ -229,7 +229,7 @@ class Contents(Resource):
                 raise
 
     async def publish(self, content_id: str, url: str | None = None) -> Content:
-        """Mark a content as published; one request, no credit. Nothing is sent to a CMS.
+        """Mark a content item as published; one request, no credit. Nothing is sent to a CMS.
 
         The specification does not show this call.
 
@@ -243,9 +243,9 @@ class Contents(Resource):
         return await self._pipeline.call("publish_content", Content, content_id, json=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
-        """Delete a content and its text for good; one request, no credit (specification 4.3).
+        """Delete a content item and its text for good; one request, no credit (specification 4.3).
 
-        After a lost response, the request is repeated; a content that no longer exists then counts as deleted.
+        After a lost response, the request is repeated; a content item that no longer exists then counts as deleted.
 
         Raises:
             NotFoundError: The content does not exist, or is not visible to this key.
@@ -257,14 +257,14 @@ class Contents(Resource):
     ) -> Job[GenerationReview]:
         """Launch the generation of an article; two requests and an AI-writing credit (specification 4.4).
 
-        If the state has a job for the content with the same settings that is running or in review, that job is returned
-        instead, and nothing is charged.
+        If the state has a job for the same content and settings, running or in review, that job is returned instead,
+        and nothing is charged, unless `LaunchPolicy.dedupe` is ``"off"``.
 
         Args:
             content_id: Identifier of a draft whose keyword has a completed analysis.
             settings: Brand voice, instructions and sources.
-            on_review: Decision on the article: ``"confirm"``, ``"cancel"``, or a function or coroutine function that
-                takes the `GenerationReview` and returns one of the two, or None to leave the article in review.
+            on_review: ``"confirm"``, ``"cancel"``, or None to leave the article in review. Alternatively, a
+                function or coroutine function that takes the `GenerationReview` and returns one of these three values.
 
         Returns:
             The job; ``await job`` returns the `GenerationReview`, whose ``confirm`` and ``cancel`` end the review.
@@ -272,7 +272,7 @@ class Contents(Resource):
         Raises:
             JobError: A generation of the content with other settings is under way.
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No response confirmed the launch, nor does the content show it; a credit may be spent.
+            LaunchUnknownError: The launch was not confirmed, and the content does not show it. A credit may be spent.
             ConflictError: The service refused the launch, for example because the keyword has not been analyzed.
         """
         if settings is not None and not isinstance(settings, GenerationSettings):
@@ -285,7 +285,7 @@ class Contents(Resource):
         )
 
     async def generation(self, content_id: str) -> Generation:
-        """Return the current generation of a content; one request, no credit (specification 4.4).
+        """Return the current generation of a content item; one request, no credit (specification 4.4).
 
         Raises:
             NotFoundError: The content has no generation, does not exist, or is not visible to this key.
@@ -294,7 +294,7 @@ class Contents(Resource):
 
 
 def _fields(**fields: Any) -> dict[str, Any]:
-    """Check the fields that are not `UNSET`, and return them by their names on the wire; refuse invalid values."""
+    """Return the fields that are not `UNSET`, with camelCase keys; raise `ArgumentError` if one is invalid."""
     changed = {name: value for name, value in fields.items() if value is not UNSET}
     for name, value in changed.items():
         if name == "title":

@@ -109,7 +109,7 @@ class Keywords(Resource):
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No response confirmed the launch, nor does the keyword show it; a credit may be spent.
+            LaunchUnknownError: The launch was not confirmed, and the keyword does not show it. A credit may be spent.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
@@ -123,7 +123,7 @@ class Keywords(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> Report:
-        """Score a content or a text for a keyword, and return the report; one request, no credit.
+        """Score a content item or text for a keyword, and return the report; one request, no credit.
 
         Args:
             keyword_id: Identifier of a keyword that has been analyzed.
@@ -133,7 +133,7 @@ class Keywords(Resource):
             meta_description: Description for search engines, which is scored as well.
 
         Raises:
-            ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
+            ArgumentError: The text is incomplete or given twice. Pass ``content_id``, or ``title`` and ``html``.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_keyword", Report, keyword_id, json=body)
@@ -187,7 +187,7 @@ class Prompts(Resource):
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: No response confirmed the launch, nor does the prompt show it; a credit may be spent.
+            LaunchUnknownError: The launch was not confirmed, and the prompt does not show it. A credit may be spent.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.PROMPT, prompt_id)
@@ -201,7 +201,7 @@ class Prompts(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> PromptReport:
-        """Score a content or a text for a prompt, and return a report per AI answer engine; one request, no credit.
+        """Score a content item or text for a prompt, and return a report per AI answer engine; one request, no credit.
 
         Args:
             prompt_id: Identifier of a prompt; there are no reports before the prompt has been analyzed.
@@ -211,17 +211,17 @@ class Prompts(Resource):
             meta_description: Description for search engines, which is scored as well.
 
         Raises:
-            ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
+            ArgumentError: The text is incomplete or given twice. Pass ``content_id``, or ``title`` and ``html``.
         """
         body = scored(content_id, title, html, meta_description)
         return await self._pipeline.call("score_prompt", PromptReport, prompt_id, json=body)
 
 
 def scored(content_id: str | None, title: str | None, html: str | None, meta_description: str | None) -> dict[str, str]:
-    """Return the JSON body of a request to score a content or a text.
+    """Return the JSON body of a request to score a content item or a text.
 
     Raises:
-        ArgumentError: The text to score is not given by either ``content_id`` or both ``title`` and ``html``.
+        ArgumentError: The text is incomplete or given twice. Pass ``content_id``, or ``title`` and ``html``.
     """
     if content_id is None:
         check_text("title", title, minimum=0)

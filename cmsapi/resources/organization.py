@@ -63,7 +63,7 @@ class Workspaces(Resource):
 
 
 class CreditUsages(Resource):
-    """List what credits were spent on."""
+    """List the organization's credit usages."""
 
     def list(
         self,

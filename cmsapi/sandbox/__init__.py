@@ -6,7 +6,7 @@
     async with Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
         await client.keywords.analyze(sandbox.keyword_ids[0])
 
-The sandbox follows the specification, and `Choices` where that is silent. It shares no model or enum with the SDK.
+The sandbox follows the specification, or `Choices` where the specification is silent. It shares no models with the SDK.
 """
 
 # fmt: off

@@ -31,7 +31,7 @@ TABLES: Mapping[str, str] = {
 
 @frozen
 class Call:
-    """A request that the rate limits have admitted and the checks have passed."""
+    """A request that is within the rate limits and has a valid query and body."""
 
     store: Store
     jobs: Jobs
@@ -62,7 +62,7 @@ class Call:
         """Return the identifier in the body's field ``name``; None if the field is missing or null.
 
         Raises:
-            Refusal: 404 as for `record`; 422, naming the field, if the workspace has no record with that identifier.
+            Refusal: 404 in the same cases as `record`; 422 if the workspace has no record with that identifier.
         """
         identifier, workspace = self.body.get(name), self.record["workspaceId"]
         if identifier is None:

@@ -22,10 +22,10 @@ INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def read_query(operation: Operation, text: str, malformed: int) -> dict[str, Any]:
-    """Parse the query string ``text`` into the operation's parameters, with defaults for missing ones; ignore others.
+    """Return the operation's parameters from the query string ``text``. Add defaults, and ignore unknown parameters.
 
     Raises:
-        Refusal: 400 if a required parameter is missing; with the status ``malformed`` if a value is invalid.
+        Refusal: 400 if a required parameter is missing; the status ``malformed`` if a value is invalid.
     """
     values: dict[str, Any] = {}
     given = parse_qs(text, keep_blank_values=True) if text and operation.query else {}

@@ -28,7 +28,7 @@ class Clock:
         self._last = 0.0
 
     def now(self) -> float:
-        """Return the time in seconds, which advances with the event loop; outside a loop, the last time is repeated."""
+        """Return the time in seconds. Outside an event loop, return the same time as the last call."""
         try:
             now = asyncio.get_running_loop().time() + self._shift
         except RuntimeError:
@@ -42,7 +42,7 @@ class Clock:
         return now
 
     def elapsed(self, at: float) -> float:
-        """Return the seconds from the clock's start to ``at``, a time that `now` returned; 0 if it has not started."""
+        """Return the seconds from the clock's start to ``at``, a value of `now`; 0 if the clock has not started."""
         return 0.0 if self._zero is None else at - self._zero
 
     def stamp(self, at: float | None = None) -> str:

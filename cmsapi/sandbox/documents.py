@@ -1,4 +1,4 @@
-"""Functions that turn records into the JSON documents that clients see, one for each kind (specification 2)."""
+"""Functions that convert records to the JSON documents that clients see (specification 2)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def folder(store: Store, record: Record) -> Document:
 
 
 def content_summary(store: Store, record: Record) -> Document:
-    """Return the document of a content as it appears in lists."""
+    """Return the document of a content item as it appears in lists."""
     return {
         **_pick(record, "id", "title", "type", "contentScore", "wordsCount", *DATES),
         "assignedTo": _related(store, "users", record["assignedToId"], *PERSON, "email", "profileImageUrl"),
@@ -91,7 +91,7 @@ def content_summary(store: Store, record: Record) -> Document:
 
 
 def content(store: Store, record: Record) -> Document:
-    """Return the full document of a content (specification 2.4)."""
+    """Return the full document of a content item (specification 2.4)."""
     return {
         **content_summary(store, record),
         **_pick(record, "html", "htmlSanitized", "metaDescription", "version"),

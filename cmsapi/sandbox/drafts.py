@@ -7,7 +7,7 @@ from typing import Any
 
 from cmsapi.sandbox.store import Record, Store
 
-WORDS_OF_FULL_SCORE = 800  # number of words from which a content scores 100; the real formula is unknown
+WORDS_OF_FULL_SCORE = 800  # number of words from which a content item scores 100; the real formula is unknown
 TAG = re.compile(r"<!--.*?-->|<(/?)(span|mark)\b([^>]*)>", re.DOTALL | re.IGNORECASE)
 MARKERS = {"span": re.compile(r"\sdata-comment\b"), "mark": re.compile(r"\sdata-fact-check\b")}
 
@@ -23,7 +23,7 @@ def add(store: Store, **fields: Any) -> Record:
 
 
 def write(store: Store, content: Record, html: str, user: str) -> None:
-    """Replace the body of a content with ``html`` and update the fields derived from it; do nothing if it is equal."""
+    """Set the body of a content item to ``html``, and update the derived fields. Do nothing if the body is the same."""
     if html == content["html"]:
         return
     sanitized = sanitize(html)

@@ -25,22 +25,22 @@ class Dropped(Exception):  # noqa: N818 - it is what a network does
 
 @frozen(kw_only=True, eq=False)
 class Fault:
-    """A fault that hits matching requests. If several apply to a request, only the first of them hits it.
+    """A fault that hits matching requests. If several faults apply to a request, only the first one hits it.
 
     Args:
         match: Name of an operation, such as ``get_keyword``, or a glob, such as ``get_*``.
         after: Number of matching requests to let pass before the first hit.
         times: Maximum number of requests that the fault hits; None for no maximum.
-        share: Probability that the fault hits a matching request; the sandbox's seed decides which ones.
+        share: Probability that the fault hits a matching request, sampled with the sandbox's seed.
         since: Time at which the fault begins, in seconds after the sandbox's time starts (see `Sandbox`).
-        until: Time at which the fault ends, in seconds after the same start.
-        status: HTTP status of a response that replaces the service's; a ``spec`` response replaces no 401 or 429.
-        body: Format of that response: ``spec`` as in specification 7, or ``foreign`` for a gateway's HTML page.
-        effect: True if the service still carries out the request before that response is sent.
-        retry_after: Seconds in the ``Retry-After`` header of that response; by default 1 for a 429, else no header.
-        refuse: True refuses the connection: no part of the request arrives.
+        until: Time at which the fault ends, in seconds after the sandbox's time starts.
+        status: HTTP status of the fault's response, which replaces the service's. ``spec`` never replaces a 401 or 429.
+        body: Format of the fault's response: ``spec`` as in specification 7, or ``foreign`` for a gateway's HTML page.
+        effect: True if the service still carries out the request before the fault's response is sent.
+        retry_after: Seconds in ``Retry-After`` of the fault's response; by default 1 for a 429, otherwise no header.
+        refuse: True to refuse the connection, so that no part of the request arrives.
         drop: When to close the connection: ``before`` or ``after`` the service carries out the request; None for never.
-        garbage: True cuts off the second half of the response's body, except of a gateway's page.
+        garbage: True to send only the first half of the response's body; a gateway's page is sent whole.
         slow: Seconds by which the response is delayed.
     """
 
@@ -61,7 +61,7 @@ class Fault:
 
     @property
     def replaces_service(self) -> bool:
-        """True if the fault keeps the request from the service: it has no effect, and counts in no rate window."""
+        """True if the request never reaches the service: it has no effect, and does not count against the limits."""
         foreign = self.status is not None and self.body == "foreign" and not self.effect
         return self.refuse or self.drop == "before" or foreign
 
@@ -102,7 +102,7 @@ class Faults:
     _counts: dict[Fault, tuple[int, int]] = field(factory=dict, init=False, repr=False)  # requests passed and hit
 
     def pick(self, operation: str, elapsed: float, rng: Random) -> Fault:
-        """Return the fault that hits a request at ``elapsed`` seconds, or `NO_FAULT`; update the rules' counts."""
+        """Return the fault for a request made ``elapsed`` seconds after the start, or `NO_FAULT`; update the counts."""
         for fault in self.rules:
             if not (fault.since <= elapsed < fault.until and fnmatchcase(operation, fault.match)):
                 continue
@@ -115,6 +115,6 @@ class Faults:
         return NO_FAULT
 
     def delay(self, rng: Random) -> float:
-        """Return the latency of one way in seconds, sampled with ``rng`` if `latency` is a range."""
+        """Return the one-way latency in seconds, sampled with ``rng`` if `latency` is a range."""
         least, most = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
         return rng.uniform(least, most) / 2 if most else 0.0

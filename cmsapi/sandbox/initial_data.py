@@ -1,4 +1,4 @@
-"""The initial data of a sandbox: an organization with two workspaces; only its administrator sees the second."""
+"""The initial data of a sandbox: an organization with two workspaces, the second visible only to the administrator."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapp
         contents: Number of contents, each on its own page with an analyzed keyword; 0 still makes one such page.
 
     Returns:
-        Identifiers by table, in order of creation, except those of records inside the second workspace. The first user
-        is the administrator; the others are members.
+        Identifiers by table, in order of creation. Records inside the second workspace are left out. The first user is
+        the administrator; the others are members.
     """
     phrases = _phrases()
     organization = _add(store, "organizations", name="Northwind", brandName="Northwind", brandImageUrl=None)["id"]

@@ -1,8 +1,8 @@
 """The service's jobs: analyses, searches, generations, knowledge documents (specification 3 and 4.4 to 4.6).
 
-A job changes the status word of a record: it sets a first word at launch, for some kinds a second word later, and a
-last word at the end. The times of these changes are chosen at launch and pushed onto a heap; whenever a request
-arrives, the service first makes all changes that are due. There are no tasks and no timers.
+A job sets the status of its record at launch, for some kinds again while it runs, and at the end. The times of these
+changes are chosen at launch and pushed onto a heap. Whenever a request arrives, the service first makes all changes
+that are due. There are no tasks and no timers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
 
 @frozen
 class Outcome:
-    """How a job ends: status word (None for null), duration in seconds, number of ideas (both sampled if None)."""
+    """How a job ends. ``word`` is the status. ``duration`` (in seconds) and ``ideas`` are sampled if they are None."""
 
     word: str | None = "success"
     duration: float | None = None
@@ -108,7 +108,7 @@ class Jobs:
     def launch(
         self, kind: str, record: Record, *, user: Record, target: str, keyword: str, finished: Finished | None = None
     ) -> None:
-        """Start a job on ``record`` without `check`; log it under ``target``, and charge it under ``keyword``."""
+        """Start a job on ``record`` without checks. ``target`` is for the ledger, ``keyword`` for the credit usage."""
         now, field, words = self._store.clock.now(), KINDS[kind].field, KINDS[kind].words
         self._accepted[kind, target] += 1
         launch = AcceptedLaunch(kind, target, now, record["id"], self._accepted[kind, target])

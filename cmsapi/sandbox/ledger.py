@@ -54,7 +54,7 @@ class Ledger:
     """Record of requests and launches, for assertions in tests.
 
     Attributes:
-        requests: Requests in order of arrival, except those whose connection a fault refused.
+        requests: Requests in order of arrival, without those that could not connect because of a fault.
         launches: All accepted launches in order of acceptance.
     """
 
@@ -62,7 +62,7 @@ class Ledger:
     launches: list[AcceptedLaunch] = field(factory=list)
 
     def count(self, operation: str = "*", status: int | None = None) -> int:
-        """Return the number of requests that match ``operation``, a name or glob, and, if given, ``status``."""
+        """Return the number of requests for ``operation`` (a name or a glob), optionally only those with ``status``."""
         return sum(
             fnmatchcase(request.operation, operation) and status in (None, request.status) for request in self.requests
         )

@@ -52,7 +52,7 @@ class KeyWindows:
         self._colleague_at = now + self._interval
 
     def arrive(self, now: float) -> float | None:
-        """Count a request and return None if both windows admit it; otherwise, return the seconds until they would."""
+        """Count a request and return None if both windows admit it; otherwise, return the seconds to wait."""
         while self._interval and self._colleague_at <= now:
             at, self._colleague_at = self._colleague_at, self._colleague_at + self._interval
             self._admit(at)

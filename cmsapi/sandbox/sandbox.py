@@ -34,7 +34,7 @@ class Transport:
         self._tasks: set[asyncio.Task[Response]] = set()
 
     async def send(self, request: Request) -> Response:
-        """Pass ``request`` to the service, and return the response. With latency, cancellation does not stop it.
+        """Send ``request`` to the service and return the response. With latency, even a cancelled request arrives.
 
         Raises:
             NotSentError: A fault refuses the connection.
@@ -60,8 +60,8 @@ class Transport:
 class Sandbox:
     """A simulated service. The same seed and requests give the same identifiers, keys, durations and faults.
 
-    ``transport`` answers in process, and `serve` on a socket, with the same records and limits. Intervals use the event
-    loop's clock, so virtual time works. The sandbox's time starts at its creation or first use in a running event loop.
+    Connect in process with ``transport``, or through a socket with `serve`. Durations, limits and faults follow the
+    event loop's clock. The sandbox's time starts when it is created in a running event loop, or else first used in one.
 
     Args:
         seed: Seed of all random values.
@@ -157,11 +157,11 @@ class Sandbox:
     def set_outcome(
         self, target: str, outcome: str | None, *, duration: float | None = None, ideas: int | None = None
     ) -> None:
-        """Set how running and later jobs for ``target`` end, replacing what an earlier call with this ``target`` set.
+        """Set the outcome of running and later jobs for ``target``. A later call with the same ``target`` replaces it.
 
         Args:
             target: Identifier of a keyword, prompt or content; seed keyword of a search; or name of a document. It need
-                not exist yet. For one job, the identifier of its search, generation or document; this takes precedence.
+                not exist yet. For only one job, pass its search, generation or document ID, which takes precedence.
             outcome: ``success`` (shown as ``review`` for a generation), ``failed``, or another status; None for null.
             duration: Duration in seconds of jobs launched after this call; None samples it.
             ideas: Number of ideas that a search finds; None samples it.
@@ -169,7 +169,7 @@ class Sandbox:
         self._jobs.outcomes[target] = Outcome(outcome, duration, ideas)
 
     def finish(self, target: str | None = None) -> int:
-        """End all running jobs now, or only those for ``target``, as set by `set_outcome`; return how many ended."""
+        """End all running jobs now, or only those for ``target`` (see `set_outcome`); return how many ended."""
         return self._jobs.finish(target)
 
     @asynccontextmanager

@@ -1,8 +1,8 @@
-"""The simulated service: it answers requests, in the same way in process and on a socket.
+"""The simulated service. It answers requests in the same way in process and on a socket.
 
-A request passes, in this order, faults, key (401), limits (429), route (404, 405), media type and JSON (415, 400),
-schemas (400, 422), role (403), and its handler. A 401 counts in no rate window and has no rate headers; a 429 has them,
-but does not count; all other responses, except on public paths, count and have them (specification 5, 7, 8).
+A request goes through these steps: faults, key (401), limits (429), route (404, 405), media type and JSON (415, 400),
+schemas (400, 422), role (403), handler. Public paths have no rate limits. On other paths, the service counts all
+requests except those refused with 401 or 429, and sends rate-limit headers except with a 401 (specification 5, 7, 8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The service's records, in one table for each kind, which holds them by identifier and in order of creation.
+"""The service's records. Each kind has one table: a dictionary by identifier, in order of creation.
 
-A record is a dictionary with the fields of its document under their JSON names, its parents' identifiers (such as
-``workspaceId``), and fields that clients never see. The module `documents` picks what clients see.
+A record is a dictionary of JSON fields, the identifiers of its parents (such as ``workspaceId``), and internal fields.
+The module `documents` selects the fields that clients see.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """Behaviour of the service where the specification is silent; each entry names the default first.
+    """Behaviour of the service where the specification is silent; each entry lists the default first.
 
     Args:
-        ideas_before_success: Answer to listing ideas before a search succeeds: ``conflict`` (409) or an ``empty`` page.
+        ideas_before_success: Ideas of a search that has not succeeded: ``conflict`` (a 409) or an ``empty`` page.
         failed_analysis_timestamp: ``lastAnalyzedAt`` after a failed analysis: ``unchanged``, or ``new`` (the end time).
-        keyword_items: Keywords in lists show ``analysisStatus`` and ``lastAnalyzedAt``, only the former, or neither.
+        keyword_items: Analysis status and time of keywords in lists: ``full``, ``status`` only, or ``neither``.
         charged: When to charge: at ``launch``, at successful ``completion``, or at launch but ``refunded`` on failure.
-        malformed_query: HTTP status if a query parameter has the wrong type or is out of range.
-        deletion: HTTP status of a successful deletion; a 204 has no body.
+        malformed_query: HTTP status if a query parameter has the wrong type or is out of range: 400 or 422.
+        deletion: HTTP status of a successful deletion: 200, or 204 without a body.
     """
 
     ideas_before_success: Literal["conflict", "empty"] = _choice("conflict", "empty")

@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Open a connection unless the present one responses a ping: a command that fails must not be sent again."""
+        """Ensure that the connection is open. Test it with a ping, because a failed command must not be sent again."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry

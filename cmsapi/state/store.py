@@ -1,10 +1,10 @@
-"""The protocol of the stores, and the rows that they keep: one per launch, inserted before the launch is sent.
+"""The protocol of the stores, and their rows. There is one row per launch, inserted before the launch is sent.
 
-A row that is ``sending`` has a deadline, after which no request of its launch is still under way. A process that dies
-while launching leaves such a row behind; the next process that needs the launch settles it. There are no leases:
-`Store.update` changes a row only if it still has the status and attempt that the caller read, so one process succeeds.
+A row that is ``sending`` has a deadline, after which no request for the launch can still be running. If a process
+dies while launching, its row stays ``sending`` until another process needs the launch and settles it. There are no
+leases: `Store.update` requires the status and attempt that the caller read, so only one process succeeds.
 
-Times are in seconds on the store's own clock, which all processes share, and are compared only with that clock.
+Times are in seconds on the store's own clock, which all processes share.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ class Store(Protocol):
     """Protocol of a store for the launches of one organization. Methods raise `StateError` if the store is unusable."""
 
     async def insert(self, row: Row, deadline: float, item: tuple[str, str] | None = None) -> Row | None:
-        """Insert a launch, and ``item`` if given, and return None. If another launch is in the way, only return that.
+        """Insert a launch, and ``item`` if given. Return None, or the conflicting launch if nothing was inserted.
 
-        A launch is in the way if ``item`` is already assigned to it, or if it is open for the same kind and target.
+        A launch conflicts if ``item`` is already assigned to it, or if it is open and has the same kind and target.
 
         Args:
             row: Row of the launch.
-            deadline: Seconds from now after which no request of the launch is still under way.
+            deadline: Seconds from now after which no request for the launch can still be running.
             item: Names of the batch and of its item; None for a launch outside batches.
         """
         ...
@@ -108,7 +108,7 @@ class Store(Protocol):
         ...
 
     async def update(self, row: Row, deadline: float | None = None, **changes: Any) -> bool:
-        """Change a launch and return True if it still has the status and attempt of ``row``; else return False.
+        """Change a launch if it still has the status and attempt of ``row``, and return whether it was changed.
 
         Reopening a launch also requires that no other launch of its kind and target is open. A launch that is changed
         to succeeded or failed is deleted unless a batch item is assigned to it. ``deadline`` is in seconds from now.
@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     async def add_item(self, batch: str, item: str, launch_id: str) -> None:
-        """Assign ``item`` of ``batch``, whether or not it exists, to an existing launch."""
+        """Assign ``item`` of ``batch`` to an existing launch. Create the item if it does not exist."""
         ...
 
     async def items(self, batch: str) -> dict[str, Row]:
@@ -128,7 +128,7 @@ class Store(Protocol):
         ...
 
     async def drop_items(self, batch: str, items: Iterable[str]) -> None:
-        """Delete ``items`` of ``batch``, and their launches that are over and to which no other item is assigned."""
+        """Delete ``items`` of ``batch``. Also delete their launches, except those that are open or have other items."""
         ...
 
     async def batches(self) -> dict[str, dict[JobStatus, int]]:
@@ -145,7 +145,7 @@ class SharedStore(Store, Protocol):
     """Protocol of a store that several processes share, together with the rate limits of their API key.
 
     Attributes:
-        scope: Digest of service address and organization (or API key, if that is unknown); set before any launch.
+        scope: Digest of service URL and organization (or API key if organization is unknown); set before any launch.
     """
 
     scope: str
@@ -155,33 +155,33 @@ class SharedStore(Store, Protocol):
         ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
-        """Save the durations learned for ``kind``, given as JSON, in place of those saved before."""
+        """Replace the saved durations of ``kind`` with ``learned``, which is JSON."""
         ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Count a request for ``seconds``, its time limit, plus an hour, unless it must wait; return wait and counts.
+        """Count a request unless it has to wait, and return the wait and the counts.
 
-        ``per_hour`` is the hourly limit less requests left to others; 0 only reads the counts. ``scope`` may be empty.
+        ``seconds`` is the request's timeout. ``per_hour`` is the hourly limit minus a reserve; 0 only reads the counts.
         """
         ...
 
     async def answered(self, request_id: str, *, departed: bool, pause: float) -> int:
         """Record the end of a request, and return the number of requests answered in the last hour.
 
-        Unless ``departed``, the request no longer counts. Nothing is sent for ``pause`` seconds; a longer pause stays.
+        If ``departed`` is False, the request is not counted. No request may be sent for the next ``pause`` seconds.
         """
         ...
 
 
 def check_schema(name: str, written: str | bytes) -> None:
-    """Raise `StateError`, which shows ``name``, if the schema version ``written`` is newer than `SCHEMA`."""
+    """Raise `StateError` if the schema version ``written`` is newer than `SCHEMA`; ``name`` is for the message."""
     if int(written) > int(SCHEMA):
         problem = f"the state {name} was written by a newer cmsapi (schema {int(written)}, known is {SCHEMA})"
         raise StateError(f"{problem}: upgrade cmsapi, or use another state")
 
 
 def open_store(url: str, key: str) -> Store | SharedStore:
-    """Return the unopened store at ``url``, or raise `ConfigError`; ``key`` is a digest of the address and API key."""
+    """Return the store at ``url``, or raise `ConfigError`. ``key`` is a digest of the service address and API key."""
     scheme, _, rest = url.partition(":")
     if url == "memory:":
         from cmsapi.state.memory import MemoryStore
@@ -206,7 +206,7 @@ def open_store(url: str, key: str) -> Store | SharedStore:
 
 
 def host_of(url: str) -> str:
-    """Return the scheme and host of ``url``, for errors that show no password; raise `ConfigError` if it is invalid."""
+    """Return the scheme and host of ``url``, without the password. Raise `ConfigError` if ``url`` is invalid."""
     try:
         parts = urlsplit(url)
     except ValueError:

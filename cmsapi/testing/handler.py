@@ -16,7 +16,7 @@ Handler: TypeAlias = Callable[[Request], Answer | Awaitable[Answer]]
 
 
 class HandlerTransport:
-    """Transport that records each request and has a function answer it, like ``httpx.MockTransport``.
+    """Transport that records requests and takes the responses from a function, like ``httpx.MockTransport``.
 
     ::
 
@@ -26,7 +26,7 @@ class HandlerTransport:
         assert transport.requests[0].operation == "get_keyword"
 
     Clients obey limits, retry and poll as usual. To avoid real waits, use virtual time (looptime), or give the client
-    ``retry=RetryPolicy(max_attempts=1)``. Report an analysis as ``pending`` first: ``success`` alone may be an old one.
+    ``retry=RetryPolicy(max_attempts=1)``. Report an analysis as ``pending`` first: a ``success`` may be an old one.
 
     Args:
         handler: Function or coroutine function that takes a request and returns a `Response`, or a dict or list, which
@@ -42,7 +42,7 @@ class HandlerTransport:
         self.requests: list[Request] = []
 
     async def send(self, request: Request) -> Response:
-        """Record ``request``, and return the handler's response; raise ``TypeError`` if it has another type."""
+        """Record ``request``, and return the handler's response; raise ``TypeError`` for anything else."""
         self.requests.append(request)
         answer = self._handler(request)
         if inspect.isawaitable(answer):

@@ -1,7 +1,7 @@
 """What clients with the same address, key and state share in one event loop: limiter, connections and store.
 
 A program may create a client for each web request. The limits belong to the key, so all these clients share one
-count, even if each is closed before the next is created.
+request count, even if each is closed before the next is created.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Account:
         self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
-        """Remove a client; the last closes the connections (if ``close``) and an unused store, but keeps the counts."""
+        """Remove a client; after the last, close the connections (if ``close``) and an unused store. Counts remain."""
         self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()
@@ -57,7 +57,7 @@ def join_account(
     seconds: float,
     make_transport: Callable[[], Transport],
 ) -> Account:
-    """Return the running event loop's account for ``key``, ``state`` and ``connect``, and count one more client of it.
+    """Return the running event loop's account for ``key``, ``state`` and ``connect``, and add a client to it.
 
     Accounts with the same key and state share the limiter and the store. A request takes at most ``seconds``.
 

@@ -26,7 +26,7 @@ _ADVICE = {
 
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
-    """Return the exception for a response with a status of 300 or more, in which the API key is masked."""
+    """Return the exception for a response with a status of 300 or more, with the API key masked."""
     key = request.headers["Authorization"].removeprefix("Bearer ")
     headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
     response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))
@@ -57,7 +57,7 @@ def error_of(response: Response, request: Request, operation: Operation | None) 
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds of ``Retry-After``, at most an hour; None if it is missing or not a number of seconds."""
+    """Return the seconds in the ``Retry-After`` header, at most an hour; None if it is missing or not a number."""
     try:
         value = float(response.headers.get("retry-after", ""))
     except ValueError:
@@ -66,7 +66,7 @@ def retry_after(response: Response) -> float | None:
 
 
 def _specified(response: Response) -> tuple[str | None, str]:
-    """Return code and message of an error in the specification's form; None and an empty text for any other body."""
+    """Return the code and message of an error response; None and an empty text if it is not in the service's format."""
     try:
         error: Any = json.loads(response.body)["error"]
         code, message = error["code"], error.get("message")

@@ -108,7 +108,7 @@ class AiohttpTransport:
 
 
 class _DroppedError(Exception):
-    """Raised in place of aiohttp's errors for dropped connections, which could make aiohttp send the request again."""
+    """Replaces aiohttp's errors for dropped connections, after which aiohttp might send the request again."""
 
 
 async def _send_once(
@@ -123,9 +123,9 @@ async def _send_once(
 
 
 class _LookingConnector(aiohttp.TCPConnector):
-    """Connector that closes an idle connection, instead of using it, if the connection is readable and thus dead.
+    """Connector that checks an idle connection before it is used, and closes one that is readable, and so unusable.
 
-    The event loop notices a closed connection only when it runs, so without this check, one could be used.
+    The event loop notices a closed connection only when it runs; without this check, a request could be sent on one.
     """
 
     def __init__(self, **options: Any) -> None:

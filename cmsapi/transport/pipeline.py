@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out the operation ``name``, and return its response as a ``shape``. Errors: see `send`, `read`."""
+        """Carry out the operation ``name``, and return its response as ``shape``. Raises like `send` and `read`."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -80,7 +80,7 @@ class Pipeline:
             raise
 
     async def once(self, name: str, shape: type[T], *ids: object, priority: Priority) -> T:
-        """Make a single attempt at a call, for polls. Unlike `call`, wait for the rate limits without a maximum."""
+        """Like `call`, but without retries, and without a maximum wait for the rate limits; for polls."""
         operation, account = self.operations[name], self.account()
         request = self.build(operation, ids)
         response = await self.attempt(account.transport, request, account.limiter.acquire(priority, emit=self.emit))
@@ -129,9 +129,10 @@ class Pipeline:
         retry: RetryPolicy | None = None,
         limited: bool = True,
     ) -> Response:
-        """Send a request, repeat it where that is safe, and return the successful response (404 for a repeated DELETE).
+        """Send a request, repeat it where that is safe, and return the response.
 
         ``retry`` replaces the client's policy. With ``limited=False``, the request does not wait for the rate limits.
+        If a DELETE is repeated, a 404 counts as success.
 
         Raises:
             APIError: The service answered with an error.
@@ -186,7 +187,7 @@ class Pipeline:
         number: int = 1,
         prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> Response:
-        """Wait for the limits, await ``prepare`` if given, send the request once, and return any response, even errors.
+        """Wait for the limits, await ``prepare``, send the request once, and return the response, whatever its status.
 
         Raises:
             NotSentError: Nothing reached the service.
@@ -220,7 +221,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Read a body as a ``shape`` with ``response`` set, or None for `NoneType`; raise `DecodeError` if unreadable."""
+    """Return the body as a ``shape`` with ``response`` set; None for `NoneType`. Raise `DecodeError` if unreadable."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body or b"null", operation)  # a 204 has no body

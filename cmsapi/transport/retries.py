@@ -1,11 +1,11 @@
-"""The retry rule: whether a request is repeated after a failure, and after how long a wait (specification 7).
+"""The retry rule: whether and when a failed request is repeated (specification 7).
 
 * Nothing arrived (`NotSentError`): any request is repeated.
-* An error response in the specification's form with 429, 500, 502 or 503, or any other 429: any request is repeated.
-* A lost response, or a 500, 502, 503 or 504 without that form (from an intermediary; the service may have acted): only
-  a request that has the same effect when sent twice is repeated.
+* An error response in the specification's format with 429, 500, 502 or 503, or any other 429: any request is repeated.
+* A lost response, or a 500, 502, 503 or 504 in another format, which a gateway may have sent: the service may have
+  acted, so a request is repeated only if sending it twice has the same effect.
 
-Launches have their own rule, in `cmsapi.jobs.launch_failures`, but the same waits.
+Launches have their own rule, in `cmsapi.jobs.launch_failures`, with the same delays.
 """
 
 from __future__ import annotations

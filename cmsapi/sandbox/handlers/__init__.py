@@ -1,4 +1,4 @@
-"""A handler for each non-public operation: made from a row of `SHOWN` or `LISTED`, or the function with its name."""
+"""A handler for each non-public operation: built from `SHOWN` or `LISTED`, or a function named after the operation."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def create_content(call: Call) -> Document:
 
 
 def update_content(call: Call) -> Document:
-    """Change fields and increment the version; refuse with 409 unless the given one is current (specification 9.4)."""
+    """Change fields and increment the version; refuse with 409 if ``version`` is not current (specification 9.4)."""
     content, body = call.record, call.body
     if body["version"] != content["version"]:
         raise Refusal(409, f"The version is {content['version']}; read the content again.")
@@ -55,7 +55,7 @@ def update_content(call: Call) -> Document:
 
 
 def publish_content(call: Call) -> Document:
-    """Mark a content as published; ``url``, if given, becomes the address of its page. Nothing is sent to a CMS."""
+    """Mark a content item as published; its page gets the address ``url``, if given. Nothing is sent to a CMS."""
     content = call.record
     if "url" in call.body:
         call.store.tables["pages"][content["pageId"]]["url"] = call.body["url"]
@@ -65,12 +65,12 @@ def publish_content(call: Call) -> Document:
 
 
 def delete_content(call: Call) -> None:
-    """Delete a content permanently, but not its page (specification 4.3)."""
+    """Delete a content item permanently, but not its page (specification 4.3)."""
     del call.store.tables["contents"][call.record["id"]]
 
 
 def _fields(call: Call) -> dict[str, Any]:
-    """Check the fields of the body except ``html``, ``pageId`` and ``version``, and return them as they are stored."""
+    """Validate the body's fields, and return them in stored form, without ``html``, ``pageId`` and ``version``."""
     body, references = call.body, ("assignedToId", "contentStatusId", "folderId")
     fields = {name: body[name] for name in ("title", "metaDescription") if name in body}
     fields |= {name: call.referenced(name) for name in references if name in body}

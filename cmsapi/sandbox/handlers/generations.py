@@ -38,7 +38,7 @@ def generate_content(call: Call) -> Document:
 
 
 def get_generation(call: Call) -> Document:
-    """Return the latest generation of a content; refuse with 404 if there is none."""
+    """Return the latest generation of a content item; refuse with 404 if there is none."""
     return documents.generation(call.store, _current(call))
 
 

@@ -35,7 +35,7 @@ def list_workspace_members(call: Call) -> Document:
 
 
 def list_credit_usages(call: Call) -> Document:
-    """List the credit usages with the given ``type``; if ``q`` is given, only those with that text in the keyword."""
+    """List the credit usages with the given ``type``; if ``q`` is given, only those whose keyword contains ``q``."""
     text, usages = call.query.get("q", "").lower(), call.store.find("usages", type=call.query["type"])
     return call.page((usage for usage in usages if text in usage["keyword"].lower()), documents.credit_usage)
 
@@ -59,7 +59,7 @@ def create_folder(call: Call) -> Document:
 
 
 def delete_folder(call: Call) -> None:
-    """Delete a folder; its contents are then in no folder, its sub-folders at the top level (specification 4.2)."""
+    """Delete a folder. Its contents then have no folder; its sub-folders move to the top level (specification 4.2)."""
     folder = call.record["id"]
     for content in call.children("contents"):
         content["folderId"] = None
@@ -69,7 +69,7 @@ def delete_folder(call: Call) -> None:
 
 
 def create_knowledge_document(call: Call) -> Document:
-    """Create a knowledge document and launch its processing; its summary is null until that succeeds."""
+    """Create a knowledge document and launch its processing. The summary is null until the processing succeeds."""
     workspace, name, url = call.record["id"], call.body["name"], call.body.get("url")
     text, kind = call.body.get("text") or f"Text of {url}", "url" if url else "text"
 

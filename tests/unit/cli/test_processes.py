@@ -118,7 +118,7 @@ def test_closed_pipes_are_quiet(shell: Shell, arguments: str) -> None:
     process.stdout = None
     _, err = process.communicate(timeout=40)
     launches = arguments != "me"
-    assert (process.returncode, "go on with" in err) == (141 if launches else 0, launches)
+    assert (process.returncode, "continue with" in err) == (141 if launches else 0, launches)
     assert "Traceback" not in err
     assert "Broken" not in err
 
