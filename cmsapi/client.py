@@ -1,4 +1,4 @@
-"""The client: it is built from settings, and its attributes give access to the service's resources."""
+"""The client, which gives access to the service's resources."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Client:
     Args:
         api_key: The key, beginning with ``sk_``; default: the environment variable ``CMSAPI_API_KEY``.
         base_url: Address of the service without ``/v1``; default ``CMSAPI_BASE_URL``.
-        state: Where launches and the rate limits shared by processes are recorded: ``memory:``, ``sqlite:///file``,
+        state: Where launches are recorded and rate limits shared between processes: ``memory:``, ``sqlite:///file``,
             ``postgresql://host/database`` or ``redis://host``; default ``CMSAPI_STATE``, else ``memory:``.
         limits: Rate limits of the key.
         retry: How often failed requests are repeated.
@@ -56,7 +56,7 @@ class Client:
         timeouts: Time limits of calls.
         operations: Table of operations, for a service whose routes differ.
         transport: Transport to use instead of aiohttp, for tests; you close it yourself.
-        session: An aiohttp session to use, without ``proxy``, ``ssl`` or ``trust_env``; you close it yourself.
+        session: An aiohttp session; you close it yourself. Cannot be combined with ``proxy``, ``ssl`` or ``trust_env``.
         hooks: Functions that are called with each event.
         headers: Headers to add to each request.
         proxy: URL of a proxy.
@@ -146,7 +146,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the client and its copies. Launches that were sent are waited for; all others are refused."""
+        """Close the client and its copies. Wait for launches already sent; all others fail with `ClientClosedError`."""
         if self._connection.open:
             await self._launcher.aclose()
         await self._connection.aclose()
@@ -233,7 +233,7 @@ class Client:
 
         Args:
             retry: How often failed requests are repeated.
-            polling: How jobs are polled. After the first job on these connections, only ``words`` takes effect.
+            polling: How jobs are polled. After the first job on the shared connections, only ``words`` takes effect.
             launch: How launches treat running jobs, lost responses and credits.
             timeouts: Time limits of calls; ``connect`` keeps its value.
             max_wait: Maximum seconds that a request may wait for the limits; an invalid value raises `ConfigError`.
@@ -278,7 +278,7 @@ def _proxy_of_environment(url: str) -> str | None:
 
 @define
 class _Connection:
-    """The `Account` that a client and its copies use, joined at their first use and left when they are closed."""
+    """The `Account` shared by a client and its copies. They join it on first use, and leave it when they are closed."""
 
     digest: str  # of address and key
     state: str
@@ -291,7 +291,7 @@ class _Connection:
     _closed: bool = False
 
     def account(self) -> Account:
-        """Return the account, joining it if needed; raise `ClientClosedError` if closed or used in another loop."""
+        """Join the account if needed, and return it. Raise `ClientClosedError` after `aclose` or in another loop."""
         loop = asyncio.get_running_loop()
         if self._account is not None and self.loop is loop:
             return self._account

@@ -99,8 +99,8 @@ class PollPolicy:
         min_interval: Minimum seconds between two polls of a job.
         max_interval: Maximum seconds between two polls of a job; more if the hourly limit requires it.
         job_timeout: Maximum seconds of any wait for a job.
-        unclear_timeout: Seconds of unclear responses (at least three) before waits for the job raise `UnclearJobError`.
-        outage_timeout: Seconds for which polls may fail before waits for the job raise the last error.
+        unclear_timeout: Seconds for which responses about a job may be unclear before waits raise `UnclearJobError`.
+        outage_timeout: Seconds for which polls may fail before waits for jobs raise the last error.
         words: Further status words, each with its meaning: ``running``, ``review``, ``succeeded`` or ``failed``.
     """
 

@@ -65,7 +65,7 @@ def _row(item: Any) -> Iterator[Cell]:
 
 
 def _cells(cls: type, item: Any, prefix: str = "") -> Iterator[Cell]:
-    """Yield a cell for each field of ``cls``, with the value from ``item``; without a value if ``item`` is None."""
+    """Yield a cell for each field of ``cls``, with the value from ``item``. If ``item`` is None, cells are empty."""
     for name, kind in _fields(cls).items():
         value = getattr(item, name, None)
         if name == "extra":

@@ -1,4 +1,4 @@
-"""Create the client for a command, and find its state, from the options and the environment."""
+"""Create the client and find the state for a command, using its options and the environment."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def is_there(state: str) -> bool:
 
 
 def state_of(options: Options) -> str:
-    """Return the address of the state. The default is a file in the home directory, else in the working directory."""
+    """Return the configured address of the state. The default is a file in the home or working directory."""
     if named := options.state or os.environ.get("CMSAPI_STATE"):
         return named
     root, files = Path(os.environ.get("XDG_STATE_HOME") or ""), [Path("cmsapi-jobs.db").absolute()]

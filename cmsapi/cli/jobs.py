@@ -45,7 +45,7 @@ async def reviews(
     """List articles that wait for a decision, or decide on them; at least one request per open generation.
 
     Args:
-        contents: Ids of the contents, by default all: arguments, @file, or - for stdin.
+        contents: Ids of the contents: arguments, @file, or - for stdin. The default is all contents.
         confirm: Apply the articles to their drafts.
         discard: Discard the articles.
         ask: Ask what to do with each article.

@@ -92,7 +92,7 @@ class Writer:
             note("none")
 
     def write(self, document: Any, values: Sequence[Any] | None = None) -> None:
-        """Write a row: ``document`` with ``--json``, else ``values``, by default the values of ``document``."""
+        """Write a row: ``document`` if the format is JSON, else ``values`` (default: the values of ``document``)."""
         self._empty = False
         if values is None and isinstance(document, dict):
             values = list(document.values())

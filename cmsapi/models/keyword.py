@@ -15,7 +15,7 @@ class WebPage(Model):
     """A page of the tracked website. Each keyword and each content item belongs to a page.
 
     Attributes:
-        url: Address; None for the empty page of a draft that was created without a page (specification 4.3).
+        url: Address; None if the service added the page because a draft was created without one (specification 4.3).
         last_status_code: HTTP status of the service's last visit.
     """
 

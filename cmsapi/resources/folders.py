@@ -39,8 +39,8 @@ class Folders(Resource):
     async def delete(self, folder_id: str) -> None:
         """Delete a folder for good; one request, no credit (specification 4.2).
 
-        The contents are kept and belong to no folder; afterwards, nothing shows which ones were in the folder. After a
-        lost response, the request is repeated; a folder that no longer exists then counts as deleted.
+        Content items in the folder are kept, but no longer belong to a folder. Afterwards, nothing shows which items
+        were in the folder. If the response is lost, the request is repeated, and a 404 then counts as success.
 
         Raises:
             NotFoundError: The folder does not exist, or is not visible to this key.

@@ -34,7 +34,7 @@ class Fault:
         share: Probability that the fault hits a matching request, sampled with the sandbox's seed.
         since: Time at which the fault begins, in seconds after the sandbox's time starts (see `Sandbox`).
         until: Time at which the fault ends, in seconds after the sandbox's time starts.
-        status: HTTP status of the fault's response, which replaces the service's. ``spec`` never replaces a 401 or 429.
+        status: HTTP status to send instead of the service's. If ``body`` is ``spec``, an invalid key still gets a 401.
         body: Format of the fault's response: ``spec`` as in specification 7, or ``foreign`` for a gateway's HTML page.
         effect: True if the service still carries out the request before the fault's response is sent.
         retry_after: Seconds in ``Retry-After`` of the fault's response; by default 1 for a 429, otherwise no header.

@@ -37,7 +37,7 @@ class Operation:
 
 @frozen
 class Match:
-    """Result of `Routes.match`: the operation for a method and path, or None and the methods that the path has."""
+    """Result of `Routes.match`. If nothing matches, ``operation`` is None, and ``allowed`` has the path's methods."""
 
     operation: Operation | None
     path: Mapping[str, str] = field(factory=dict)  # parameters
@@ -59,7 +59,7 @@ class Routes:
             node[None] = {method.upper(): _operation(path, each, document) for method, each in methods.items()}
 
     def match(self, method: str, path: str) -> Match:
-        """Look up ``method`` and the percent-encoded ``path``; the operation in the result is None if none matches."""
+        """Look up ``method`` and the percent-encoded ``path``. If nothing matches, `Match.operation` is None."""
         node, values = self._tree, []
         for segment in path.split("/"):
             if segment in node and segment != "{}":

@@ -34,7 +34,7 @@ class Transport:
         self._tasks: set[asyncio.Task[Response]] = set()
 
     async def send(self, request: Request) -> Response:
-        """Send ``request`` to the service and return the response. With latency, even a cancelled request arrives.
+        """Send ``request`` to the service and return the response. If latency is set, cancelled requests still arrive.
 
         Raises:
             NotSentError: A fault refuses the connection.
@@ -61,7 +61,7 @@ class Sandbox:
     """A simulated service. The same seed and requests give the same identifiers, keys, durations and faults.
 
     Connect in process with ``transport``, or through a socket with `serve`. Durations, limits and faults follow the
-    event loop's clock. The sandbox's time starts when it is created in a running event loop, or else first used in one.
+    event loop's clock. The sandbox's time starts at creation or, if no event loop is running then, at first use in one.
 
     Args:
         seed: Seed of all random values.
@@ -78,7 +78,7 @@ class Sandbox:
 
     Attributes:
         transport: Transport for ``Client(transport=)``.
-        base_url: Address for ``Client(base_url=)``; while `serve` is open, that of its socket.
+        base_url: Address for ``Client(base_url=)``; while `serve` is open, the URL of the server.
         api_key: Key of an administrator.
         member_key: Key of a member, who can neither see the private workspace nor use operations reserved for an Admin.
         workspace_id: Workspace of the pages, keywords and other records listed below.
@@ -161,7 +161,7 @@ class Sandbox:
 
         Args:
             target: Identifier of a keyword, prompt or content; seed keyword of a search; or name of a document. It need
-                not exist yet. For only one job, pass its search, generation or document ID, which takes precedence.
+                not exist yet. The ID of a search, generation or document selects one job and takes precedence.
             outcome: ``success`` (shown as ``review`` for a generation), ``failed``, or another status; None for null.
             duration: Duration in seconds of jobs launched after this call; None samples it.
             ideas: Number of ideas that a search finds; None samples it.

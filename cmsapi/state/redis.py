@@ -1,6 +1,6 @@
 """Redis store, for processes on several machines (extra ``redis``).
 
-Only the script ``redis.lua`` changes launches and limits, and each call of it is atomic. A Redis cluster is refused.
+Launches and limits are changed only by the script ``redis.lua``, which runs atomically. A Redis cluster is refused.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class RedisStore:
                 raise
 
     async def _open(self) -> None:
-        """Ensure that the connection is open. Test it with a ping, because a failed command must not be sent again."""
+        """Open the connection. If it is already open, test it with a ping, because a failed command is not repeated."""
         import redis
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry

@@ -71,7 +71,7 @@ class _Transaction:
 
 
 class SqlStore:
-    """Shared store in an SQL database; its first use opens the connection."""
+    """Shared store in an SQL database. The connection is opened on first use."""
 
     def __init__(self, dialect: Dialect, key: str) -> None:
         self.scope: str = ""

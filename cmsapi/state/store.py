@@ -1,8 +1,8 @@
-"""The protocol of the stores, and their rows. There is one row per launch, inserted before the launch is sent.
+"""Protocol of the stores, and the rows in them. Each launch has a row, which is inserted before the launch is sent.
 
-A row that is ``sending`` has a deadline, after which no request for the launch can still be running. If a process
-dies while launching, its row stays ``sending`` until another process needs the launch and settles it. There are no
-leases: `Store.update` requires the status and attempt that the caller read, so only one process succeeds.
+A row with status ``sending`` has a deadline. After the deadline, no request for the launch can still be running. If a
+process dies while launching, its row stays ``sending`` until another process needs the launch and settles it. Several
+processes may try, but only one succeeds, because `Store.update` checks the status and attempt that the caller read.
 
 Times are in seconds on the store's own clock, which all processes share.
 """
@@ -142,16 +142,16 @@ class Store(Protocol):
 
 @runtime_checkable
 class SharedStore(Store, Protocol):
-    """Protocol of a store that several processes share, together with the rate limits of their API key.
+    """Protocol of a store that several processes share. It also counts the requests of their API key.
 
     Attributes:
-        scope: Digest of service URL and organization (or API key if organization is unknown); set before any launch.
+        scope: Digest of the service URL and the organization's identifier (or the API key); set before any launch.
     """
 
     scope: str
 
     async def durations(self) -> dict[str, str]:
-        """Return the learned durations of each kind, as JSON."""
+        """Return the learned durations of jobs, keyed by kind. Each value is JSON."""
         ...
 
     async def save_durations(self, kind: str, learned: str) -> None:
@@ -159,9 +159,9 @@ class SharedStore(Store, Protocol):
         ...
 
     async def take(self, request_id: str, per_second: int, per_hour: int, seconds: float) -> Taken:
-        """Count a request unless it has to wait, and return the wait and the counts.
+        """Count a request if it may be sent now. Return the seconds to wait (0 if it may be sent) and the counts.
 
-        ``seconds`` is the request's timeout. ``per_hour`` is the hourly limit minus a reserve; 0 only reads the counts.
+        ``seconds`` is the maximum duration of the request. If ``per_hour`` is 0, no request is counted.
         """
         ...
 

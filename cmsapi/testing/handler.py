@@ -25,13 +25,13 @@ class HandlerTransport:
             await client.keywords.get("kwd_1")
         assert transport.requests[0].operation == "get_keyword"
 
-    Clients obey limits, retry and poll as usual. To avoid real waits, use virtual time (looptime), or give the client
-    ``retry=RetryPolicy(max_attempts=1)``. Report an analysis as ``pending`` first: a ``success`` may be an old one.
+    Clients retry, poll and obey rate limits as usual. To avoid real waits, use virtual time (looptime) or
+    ``retry=RetryPolicy(max_attempts=1)``. For an analysis, return ``pending`` before ``success``.
 
     Args:
-        handler: Function or coroutine function that takes a request and returns a `Response`, or a dict or list, which
-            becomes a JSON response with status 200. It may raise `NotSentError` or `OutcomeUnknownError`, which stand
-            for network failures, or ``TimeoutError``, for a lost response; other exceptions reach the caller unchanged.
+        handler: Function or coroutine function that takes a request and returns a `Response`, or a dict or list for a
+            JSON response with status 200. To simulate a network failure, the function may raise `NotSentError` or
+            `OutcomeUnknownError`; for a lost response, ``TimeoutError``. Other exceptions reach the caller unchanged.
 
     Attributes:
         requests: The requests in order of arrival, including retries and polls.
@@ -42,7 +42,7 @@ class HandlerTransport:
         self.requests: list[Request] = []
 
     async def send(self, request: Request) -> Response:
-        """Record ``request``, and return the handler's response; raise ``TypeError`` for anything else."""
+        """Record ``request`` and return the handler's response. Raise ``TypeError`` if the response type is wrong."""
         self.requests.append(request)
         answer = self._handler(request)
         if inspect.isawaitable(answer):

@@ -1,4 +1,4 @@
-"""What clients with the same address, key and state share in one event loop: limiter, connections and store.
+"""The limiter, connections and store that clients with the same address, key and state share in one event loop.
 
 A program may create a client for each web request. The limits belong to the key, so all these clients share one
 request count, even if each is closed before the next is created.
@@ -36,7 +36,7 @@ class Account:
         self._clients += 1
 
     async def leave(self, *, close: bool) -> None:
-        """Remove a client; after the last, close the connections (if ``close``) and an unused store. Counts remain."""
+        """Remove a client. Close what no other client uses: the store, and the connections if ``close`` is True."""
         self._clients -= 1
         if self._clients == 0 and close:
             await self.transport.aclose()
@@ -59,7 +59,7 @@ def join_account(
 ) -> Account:
     """Return the running event loop's account for ``key``, ``state`` and ``connect``, and add a client to it.
 
-    Accounts with the same key and state share the limiter and the store. A request takes at most ``seconds``.
+    Accounts with the same key and state share a limiter and a store. ``seconds`` is the maximum duration of a request.
 
     Raises:
         ConfigError: The limits differ from those of another client with the same key and state.

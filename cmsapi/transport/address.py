@@ -16,7 +16,7 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 def check_api_key(value: str | None) -> str:
-    """Return the API key: ``value``, or ``CMSAPI_API_KEY`` if that is None.
+    """Return the API key: ``value``, or ``CMSAPI_API_KEY`` if ``value`` is None.
 
     Raises:
         ConfigError: The key is missing or malformed. The message does not contain the key.
@@ -32,7 +32,7 @@ def check_api_key(value: str | None) -> str:
 
 
 def check_base_url(value: str | None, *, allow_http: bool) -> str:
-    """Return the base URL without a trailing slash: ``value``, or ``CMSAPI_BASE_URL`` if that is None.
+    """Return the base URL without a trailing slash: ``value``, or ``CMSAPI_BASE_URL`` if ``value`` is None.
 
     Raises:
         ConfigError: The URL is missing or malformed, or would send the key unencrypted without ``allow_http``.

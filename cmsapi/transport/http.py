@@ -108,7 +108,7 @@ class AiohttpTransport:
 
 
 class _DroppedError(Exception):
-    """Replaces aiohttp's errors for dropped connections, after which aiohttp might send the request again."""
+    """Raised when a connection is dropped. If aiohttp saw its own exception instead, it might repeat the request."""
 
 
 async def _send_once(
@@ -123,9 +123,9 @@ async def _send_once(
 
 
 class _LookingConnector(aiohttp.TCPConnector):
-    """Connector that checks an idle connection before it is used, and closes one that is readable, and so unusable.
+    """Connector that checks an idle connection before reusing it, and closes it if it is readable.
 
-    The event loop notices a closed connection only when it runs; without this check, a request could be sent on one.
+    A readable idle connection cannot be reused. Usually the server has closed it, and asyncio has not noticed yet.
     """
 
     def __init__(self, **options: Any) -> None:

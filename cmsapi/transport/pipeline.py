@@ -52,7 +52,7 @@ class Pipeline:
 
     @property
     def open(self) -> bool:
-        """True if the client can be used in the running event loop; joins that loop's account if needed."""
+        """True if the client can be used in the running event loop. If needed, the client joins the loop's account."""
         try:
             self.account()
         except ClientClosedError:
@@ -68,7 +68,7 @@ class Pipeline:
         json: Any = None,
         priority: Priority = Priority.CALL,
     ) -> T:
-        """Carry out the operation ``name``, and return its response as ``shape``. Raises like `send` and `read`."""
+        """Carry out operation ``name``, and return its response as ``shape``. Errors: see `send` and `read`."""
         operation = self.operations[name]
         request = self.build(operation, ids, params, json)
         response = await self.send(request, operation, priority)
@@ -98,7 +98,7 @@ class Pipeline:
         limit: int = MAX_LIMIT,
         priority: Priority = Priority.CALL,
     ) -> Paginator[T]:
-        """Return a paginator of one of the service's lists, from ``page`` on; reading a page costs one request."""
+        """Return a paginator for the list operation ``name``, starting at ``page``. Each page costs one request."""
         self.operations[name].fill(ids)  # refuses invalid identifiers at once, where they were passed
 
         def fetch(numbers: Mapping[str, int]) -> Awaitable[Page[T]]:
@@ -221,7 +221,7 @@ class Pipeline:
 
 
 def read(response: Response, shape: type[T], operation: str | None = None) -> T:
-    """Return the body as a ``shape`` with ``response`` set; None for `NoneType`. Raise `DecodeError` if unreadable."""
+    """Return the body as an instance of ``shape``; None for `NoneType`. Raise `DecodeError` if the body is invalid."""
     if shape is NoneType:
         return None  # type: ignore[return-value]  # T is None
     data = parse(response.body or b"null", operation)  # a 204 has no body

@@ -1,7 +1,7 @@
-"""The table of operations, with the route of each, the source of that route, and whether the operation may be repeated.
+"""The table of operations: their routes, where each route comes from, and which operations may be repeated.
 
-The specification leaves out some methods and paths. `Provenance` says for each row whether the route is stated
-in the specification, shown in a public reference of the same interface, or assumed. A route can be replaced::
+The specification leaves out some methods and paths. The `Provenance` of a row tells where its route comes from:
+the specification, a public reference of the same interface, or an assumption. A route can be replaced::
 
     Client(operations=OPERATIONS.override(confirm_generation="POST /v1/contents/{contentId}/confirm"))
 """
@@ -44,7 +44,7 @@ class Operation:
         object.__setattr__(self, "template", re.sub(r"\{\w+\}", "{}", self.path))
 
     def fill(self, ids: tuple[object, ...]) -> str:
-        """Return the path with ``ids`` in place of its parameters, in the same order; refuse invalid identifiers."""
+        """Return the path with ``ids`` as its parameters, in order. Raise `ArgumentError` if an id is invalid."""
         return self.template.format(*map(identifier, self.parameters, ids))
 
     @property
@@ -65,7 +65,7 @@ class OperationTable(dict[str, Operation]):
         """Return a copy of the table with new routes for some operations.
 
         Args:
-            **routes: ``name="METHOD /v1/path"``, with as many parameters in braces as now, in the same order.
+            **routes: ``name="METHOD /v1/path"``. The path must keep its ``{parameters}``, in the same order.
 
         Raises:
             ConfigError: There is no operation of that name, or the route is malformed or has more or fewer parameters.

@@ -1,6 +1,6 @@
-"""Lists, and the pages in which they are read (specification 1, conventions 3 to 5).
+"""Paginated lists (specification 1, conventions 3 to 5).
 
-The service sends a list in pages with ``pagination``, or all at once: as ``{data}`` or as a bare JSON array.
+The service sends a list in pages, with ``pagination``, or as a whole. A whole list is ``{data}`` or a bare JSON array.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Page(Model, Generic[T]):
 
     @property
     def total(self) -> int | None:
-        """Number of items in the whole list; None for a list in pages whose total is not stated."""
+        """Number of items in the whole list; None if the list comes in pages and the service sends no total."""
         return self.pagination.total if self.pagination is not None else len(self.data)
 
     def __iter__(self) -> Iterator[T]:

@@ -37,7 +37,7 @@ def start_content_idea_search(call: Call) -> Document:
 
 
 def list_content_ideas(call: Call) -> Document:
-    """Return a page of a search's ideas. Until the search succeeds, `Choices` selects a 409 or an empty page."""
+    """Return a page of a search's ideas. Until the search succeeds, return a 409 or an empty page (see `Choices`)."""
     search = call.record
     if search["status"] != "success" and call.store.choices.ideas_before_success == "conflict":
         raise Refusal(409, "The search has not succeeded.")
