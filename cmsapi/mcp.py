@@ -74,7 +74,7 @@ class Tools:
         return await self._launch(self._client.contents.generate, [content_id], f"generation {attempt}", wait)
 
     async def decide_review(self, content_id: str, generation_id: str, choice: Literal["confirm", "cancel"]) -> Answer:
-        """Confirm an article, which replaces the content's text, or discard it. Cannot be undone; no credit."""
+        """Confirm an article (it replaces the content's text) or discard it. Cannot be undone; costs no credit."""
         waiting = [each for each in await self._client.jobs.reviews() if each.content_id == content_id]
         review = next((each for each in waiting if each.generation.id == generation_id), None)
         if review is None:
@@ -129,7 +129,7 @@ async def _serve(max_credits: int) -> None:
 
 
 def main() -> None:
-    """Run the server on standard input and output until the input ends, with a client set up by the environment."""
+    """Run the server on standard input and output until the input ends. Environment variables configure the client."""
     parser = argparse.ArgumentParser(prog="python -m cmsapi.mcp", description="Serve assistants on standard input.")
     parser.add_argument("--max-credits", type=int, default=10, help="credits to spend in all; 0 for reading only")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that reads the input would block the exit

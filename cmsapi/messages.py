@@ -1,7 +1,7 @@
-"""Requests and responses as plain values, and the protocol of the transports that exchange them.
+"""Classes for requests and responses, and the `Transport` protocol.
 
-A transport passes each request to an HTTP library, the sandbox or a handler function at most once, and returns the
-response. It follows no redirects.
+A transport passes each request to an HTTP library, the sandbox or a handler function, and returns the response. It
+sends a request at most once, and does not follow redirects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Request:
         method: HTTP method in capitals.
         url: Absolute URL with the query, percent-encoded.
         headers: All headers that cmsapi sets, including the API key; hidden in the ``repr``.
-        body: The body as JSON; None for a request without a body and without a ``Content-Type``.
+        body: The body as JSON; None if the request has no body.
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
     """
 
@@ -50,7 +50,7 @@ class Response:
 
     @property
     def request_id(self) -> str | None:
-        """Value of the ``X-Request-Id`` header, to quote when you contact support; None without the header."""
+        """Value of the ``X-Request-Id`` header, to quote when you contact support; None if the header is missing."""
         return self.headers.get(REQUEST_ID)
 
     def json(self) -> Any:

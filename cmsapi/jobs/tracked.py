@@ -59,7 +59,7 @@ class Tracked:
         return next((each for each in self.pipelines if each.open), self.pipelines[-1])
 
     def serve(self, pipeline: Pipeline) -> None:
-        """Add ``pipeline`` unless it is present; if it is added, remove the pipelines of closed clients."""
+        """Add ``pipeline``, and remove the pipelines of closed clients. Do nothing if ``pipeline`` is present."""
         if pipeline not in self.pipelines:
             self.pipelines = (*(each for each in self.pipelines if each.open), pipeline)
 

@@ -1,10 +1,10 @@
 """The limiter, which decides when each request may be sent, and in which order.
 
 The service counts all requests with a key, including those of other programs (specification 8, rule 1). The latest
-``X-RateLimit-Remaining`` shows how many requests have been used; all but our own were sent by other programs. If
-nothing is left, one request is sent after ``X-RateLimit-Reset`` seconds, and its response shows the new count.
+``X-RateLimit-Remaining`` shows how many requests have been used. Those beyond the limiter's own count were sent by
+other programs. If nothing is left, one request is sent after ``X-RateLimit-Reset`` seconds to read the new count.
 
-Until a response shows the count or succeeds, requests are sent one at a time, so a used-up hour causes only one 429.
+At first, requests are sent one at a time, so that a used-up hourly limit causes only one 429.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Priority(IntEnum):
 
 @frozen
 class RateHeaders:
-    """What the headers of a response say about the hourly limit (specification 8, rule 2).
+    """Rate-limit headers of a response (specification 8, rule 2).
 
     Attributes:
         remaining: Number of requests left in the hour.
-        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if not sent.
+        reset: Seconds until the oldest request no longer counts, at most an hour; 0 if the header is missing.
     """
 
     remaining: int
@@ -92,7 +92,7 @@ class Forecast:
         limit: Requests allowed in an hour.
         free: Requests that polls may use now.
         returning: Function that takes a number of seconds, and returns how many more requests will be allowed by then.
-        half_back: Function that returns the seconds until half of the used requests are free again, at most 3,600.
+        half_back: Function that returns the seconds until half of the used requests no longer count, at most 3,600.
         open_jobs: Number of open jobs by kind, in all processes that share the limits; None if the state is not shared.
     """
 
@@ -117,7 +117,7 @@ class Permit:
         departed: False if the request was certainly not sent.
         rate: Rate headers of the response, if it has any.
         success: True if the response has a status below 300.
-        retry_after: Seconds for which nothing may be sent, if the response is a 429 that says so.
+        retry_after: Seconds in the ``Retry-After`` header of a 429, during which nothing may be sent; otherwise None.
         number: Number of the request in its limiter, from 1; 0 until the permission is given.
     """
 
@@ -156,7 +156,7 @@ class Limiter:
 
     Attributes:
         limits: Both limits of the key.
-        shared: True if every request has to ask the state first, because other processes share the limits.
+        shared: True if other processes share the limits, so that the store has to permit every request.
         waiters: Waiting requests, as a heap ordered by priority and arrival.
         sent: Number of requests permitted so far.
     """
@@ -189,7 +189,7 @@ class Limiter:
 
         Args:
             priority: Priority of the request; among equals, the earlier request goes first.
-            max_wait: Maximum seconds to wait; a longer wait raises `RateLimitWaitError`, at once if it can be foreseen.
+            max_wait: Maximum seconds to wait. `RateLimitWaitError` is raised then, or at once if the wait is longer.
             emit: Function that is called with a `RateLimitPaused` if requests have to pause.
         """
         return Permit(self, priority, max_wait, emit)
@@ -213,7 +213,7 @@ class Limiter:
         return Forecast(hour.limit, left, lambda ahead: hour.returning(now, ahead), half_back)
 
     def earliest(self, now: float, priority: Priority) -> float:
-        """Return ``now`` if a request may be sent, else the time to check again; infinity to wait for a response."""
+        """Return when to check again: ``now`` if a request may be sent, infinity if a response has to come first."""
         if now < self._paused_until:
             return self._paused_until
         if self._hour.in_flight and not self._told:

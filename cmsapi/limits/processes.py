@@ -1,8 +1,8 @@
 """The limiter for processes that share a store. The store counts the requests of all of them, by its own clock.
 
-Like the limiter for one process, it also orders and counts the requests of its own process, and pauses after a 429.
-When these local rules admit a request, it asks the store, for one request at a time. If the store does not answer,
-launches are refused, and other requests continue with a quarter of the hourly limit.
+Like the limiter for one process, it orders and counts the requests of its own process, and pauses after a 429. Each
+request that these local rules admit also needs the store's permission; the store is asked for one request at a time.
+If the store does not respond, launches are refused, and other requests continue with a quarter of the hourly limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALONE = 0.25  # part of the hourly limit that a process uses while the store do
 
 
 class SharedLimiter(Limiter):
-    """Limiter that keeps several processes within both limits of one key. ``seconds`` is a request's time limit."""
+    """Limiter that keeps several processes within both limits of one key. ``seconds`` is the timeout of one request."""
 
     shared: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class SharedLimiter(Limiter):
         await asyncio.gather(*self._reports, *self._looks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Ask the store how many requests all processes have used, without asking to send one."""
+        """Update the counts of all processes from the store, without asking for permission to send a request."""
         try:
             self._saw(await self._store.take("", self.limits.per_second, 0, self._seconds))
         except StateError as error:

@@ -1,9 +1,9 @@
-"""A sliding window whose limit holds at the service, whatever the latency.
+"""A sliding window that stays within the service's limit, whatever the latency.
 
 A token bucket that refills at a steady rate admits almost twice its size within one window. Here, a token is taken
-before the first byte of a request can leave, and comes back one window after the response. The service counts the
-request at some time between the two. Thus the tokens of all requests that the service counts in one window are still
-taken at the end of that window, and there are never more of these requests than the limit.
+before a request is sent, and comes back one window after the response. The service counts the request at some time
+between sending and response. Thus each request that the service has counted in the last window still holds a token,
+and there are never more tokens than the limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Window:
         self._returns: deque[float] = deque()  # when the tokens of finished requests are back, ascending
 
     def free(self, now: float) -> int:
-        """Return the number of free tokens at the time ``now``, after removing expired ones."""
+        """Return the number of free tokens at the time ``now``, including those that have come back by then."""
         returns = self._returns
         while returns and returns[0] <= now:
             returns.popleft()
@@ -37,7 +37,7 @@ class Window:
 
     @property
     def answered_count(self) -> int:
-        """Number of finished requests whose tokens are still taken. Call `free` first to return expired tokens."""
+        """Number of finished requests whose tokens are still taken. Call `free` first to release those that are due."""
         return len(self._returns)
 
     def answered(self, now: float) -> None:

@@ -15,9 +15,9 @@ class Model:
     """Base class of the models, all of which are frozen attrs classes.
 
     Attributes:
-        extra: Values that the class has no field for, by JSON key. In models that the specification does not describe,
-            also values of an unexpected type, unless the field is required or shows the progress of an analysis.
-        response: The response whose body is this object; otherwise None, as for a list item or a nested object.
+        extra: Values that the class has no field for, by JSON key. If the specification does not describe the model,
+            most optional values of an unexpected type are also kept here.
+        response: The response that this object was read from; None for a list item or a nested object.
     """
 
     extra: Mapping[str, Any] = field(factory=dict, repr=False, hash=False)
@@ -26,7 +26,7 @@ class Model:
 
 @frozen(kw_only=True, slots=False)
 class Reference(Model):
-    """Reference to an organization, workspace or folder in another resource: identifier and name."""
+    """Identifier and name of an organization, workspace or folder that another resource refers to."""
 
     id: str | None = None
     name: str | None = None

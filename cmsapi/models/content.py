@@ -86,7 +86,7 @@ class Content(ContentSummary):
 
 @frozen(kw_only=True, slots=False)
 class GenerationSettings(Model):
-    """Settings for a generation (specification 4.4). The service chooses those that are None."""
+    """Settings for a generation (specification 4.4). If a setting is None, the service chooses its value."""
 
     brand_voice_id: str | None = None
     custom_instructions: str | None = field(default=None, repr=reprlib.repr)

@@ -29,7 +29,7 @@ class ContentIdeaSearch(Model):
 
 @frozen(kw_only=True, slots=False)
 class ContentIdea(Model):
-    """A content idea. The specification lists no fields of ideas; JSON keys without a field are in ``extra``."""
+    """A content idea. The specification does not describe its fields. JSON keys without a field are in ``extra``."""
 
     id: str | None = None
     keyword: str | None = None

@@ -47,7 +47,7 @@ class FolderTree:
         self._children = {id_: tuple(below.get(id_, ())) for id_ in self._folders}
 
     def _place(self, id_: str) -> None:
-        """Record the parent of a folder and of each folder above it; None marks a root and so cuts a cycle."""
+        """Record the parent of a folder and of each folder above it; None for a root. A cycle is cut at one folder."""
         passed = set()
         while id_ not in self._parents:
             passed.add(id_)
@@ -67,7 +67,7 @@ class FolderTree:
         return self._children[_id(folder)]
 
     def path(self, folder: Folder | str) -> tuple[Folder, ...]:
-        """Return the folders from a root down to ``folder`` (a `Folder` or its identifier), which is included.
+        """Return the path from a root to ``folder``, including both. ``folder`` is a `Folder` or its identifier.
 
         Raises:
             KeyError: The folder is not in the tree.
