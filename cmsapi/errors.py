@@ -88,8 +88,8 @@ class APIError(CMSError):
     Attributes:
         status: HTTP status code.
         code: Machine-readable code, stable across versions; None if the body is not in the service's error format.
-        message: Human-readable message from the service, whose wording may change; empty if it sent none.
-        request_id: Identifier of the request, to quote when you contact support; None if it sent none.
+        message: Human-readable message from the service; empty if it sent none. The wording may change.
+        request_id: Identifier of the request, to quote when you contact support; None if the service sent none.
         retry_after: Seconds to wait before another attempt, from ``Retry-After`` (at most an hour); None if not sent.
         operation: Name of the operation in ``OPERATIONS``; None for `Client.request`.
         headers: Response headers with names in lower case.
@@ -259,7 +259,7 @@ class JobError(CMSError):
     """Base class of errors about jobs. Raised directly if the target has an open launch with other settings.
 
     Attributes:
-        token: Token with which `jobs.attach` can wait for the job again; None if no job is known.
+        token: Token to pass to `jobs.attach` to wait for the job again; None if no job is known.
     """
 
     def __init__(self, problem: str, *, token: str | None = None) -> None:

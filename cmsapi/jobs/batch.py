@@ -42,7 +42,7 @@ class BatchStatus:
 
 
 def status_of(name: str, counts: dict[JobStatus, int]) -> BatchStatus:
-    """Return the status of the batch ``name``, given ``counts``, its number of items in each status."""
+    """Return the status of the batch ``name``. ``counts`` maps each status to its number of items."""
     running = counts.get(JobStatus.SENDING, 0) + counts.get(JobStatus.RUNNING, 0)
     ended = (JobStatus.REVIEW, JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN)
     return BatchStatus(name, running, *(counts.get(status, 0) for status in ended))
@@ -84,7 +84,7 @@ class Batch:
         `retry_failed` is called, and an unknown launch fails with `LaunchUnknownError` until `retry_unknown` is called.
 
         The arguments are those of `Jobs.map` and two more. ``key`` returns an item's unique name, and is needed unless
-        items are texts or integers. ``on_review`` decides on articles of all runs, unless a launch has its own.
+        items are texts or integers. ``on_review`` decides on articles of earlier runs too, unless a launch has its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def progress(self) -> Progress:
-        """Progress of the latest run, including earlier outcomes; before the first run, the item counts last read."""
+        """Progress of the latest run, including earlier outcomes; before any run, counts of the recorded items."""
         if self._run is not None:
             return self._run.progress()
         known = status_of(self.name, Counter(self._statuses.values()))
@@ -202,7 +202,7 @@ class _BatchRun(Run[I, R]):
             self.follow(number, item, job)
 
     async def _settle(self, number: int, item: I, row: Row) -> None:
-        """Wait until the launch ``row`` is settled, and take its job over; launch a new job if the row is gone."""
+        """Wait until the launch in ``row`` is settled, then take over its job. If the row is gone, launch a new job."""
         try:
             tracked = await self.recovery.join(row, self.on_review)
         except CMSError as error:
@@ -217,7 +217,7 @@ class _BatchRun(Run[I, R]):
             self.start(self.one(number, item), await self._poller.room(JobKind(row.kind)))
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Record ``outcome`` for the iteration to return, and the status of its item."""
+        """Record the item's status, and queue ``outcome`` for the iteration."""
         if outcome.ok:
             undecided = isinstance(outcome.value, GenerationReview) and outcome.value.decision is None
             status = JobStatus.REVIEW if undecided else JobStatus.SUCCEEDED

@@ -1,4 +1,4 @@
-"""Estimate of how long each kind of job takes, from its polls: a life table over a geometric scale of ages.
+"""Estimate of how long each kind of job takes: a life table over a geometric scale of ages, built from polls.
 
 A poll shows only that a job was running at one age, or that it ended between two ages. For each step of the scale, the
 table keeps how many jobs reached the step and how many ended in it, as fractional weights. The table begins with a
@@ -50,7 +50,7 @@ class Durations:
             self.area.append(self.area[-1] + width * (1 - (self.alive[-1] + self.alive[-2]) / 2))
 
     def load(self, learned: str) -> None:
-        """Replace the table with ``learned``, from `dump`; ignore it if it has a different number of steps."""
+        """Replace the table with ``learned``, the output of `dump`; do nothing if its number of steps is different."""
         at_risk, ended, ends = json.loads(learned)
         if len(at_risk) == len(ended) == LAST:
             self._at_risk, self._ended, self.ends = at_risk, ended, ends

@@ -1,7 +1,7 @@
 """Fan-outs: launch a job for each item as the hourly limit allows, and return the outcomes as they come.
 
-A `CMSError` becomes its item's outcome, unless it is an `ArgumentError`, or a `ClientClosedError` from a launch. The
-iteration raises these two, and any other exception, immediately. `CURRENT_ITEM` tells a launch its item.
+A `CMSError` becomes the outcome of its item, unless it is an `ArgumentError`, or a `ClientClosedError` from a launch.
+These two, and any other exception, are raised by the iteration at once. A launch finds its item in `CURRENT_ITEM`.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Run(Generic[I, R]):
             self._fail(error)
 
     def end(self, number: int, outcome: Outcome[I, R]) -> None:
-        """Count ``outcome``, and record it for the iteration to return."""
+        """Count ``outcome``, and queue it for the iteration."""
         self.running -= 1
         unknown = isinstance(outcome.error, LaunchUnknownError)
         self.counts["succeeded" if outcome.ok else "unknown" if unknown else "failed"] += 1

@@ -43,7 +43,7 @@ class Job(Generic[T]):
 
     @property
     def id(self) -> str:
-        """Identifier of the job at the service; `target` if it has none, as for an analysis, or if it is not known."""
+        """Identifier of the job at the service; `target` if there is none (as for an analysis) or it is not known."""
         return self._tracked.token.own or self._tracked.token.id
 
     @property
@@ -110,13 +110,13 @@ class Job(Generic[T]):
         return self.result()
 
     def begin_wait(self, seconds: float) -> Wait:
-        """Begin and return a wait for the job's end, of at most ``seconds`` seconds. The caller must close the wait."""
+        """Start and return a wait for the job's end. It lasts at most ``seconds`` seconds. The caller must close it."""
         return Wait(self._tracked, self._poller, min(seconds, self._poller.job_timeout))
 
     async def refresh(self) -> JobStatus:
         """Poll the job unless it has ended, and return its status; raise the error of a failed poll. Costs one request.
 
-        A job in review is polled too, as is a search whose list of ideas is incomplete. Ideas cost further requests.
+        A job in review and a search with an incomplete list of ideas are polled too. Reading ideas costs more requests.
         """
         value = self._tracked.value
         incomplete = isinstance(value, ContentIdeas) and not value.complete
@@ -139,7 +139,7 @@ class Job(Generic[T]):
         self._tracked.listeners += ((phase, listener),)
 
     def events(self) -> JobEvents:
-        """Return a stream of the job's poll events until it ends. The job is polled while an event is awaited."""
+        """Return a stream of poll events, which ends when the job ends. The job is polled while an event is awaited."""
         return JobEvents(self._tracked, self._poller)
 
     def detach(self) -> None:
@@ -149,7 +149,7 @@ class Job(Generic[T]):
 
 
 class Wait:
-    """One wait for the end of a job; an error or timeout cuts it short. The job is polled until the wait is closed."""
+    """One wait for a job, ended by the job's end, an error or a timeout. The job is polled until the wait is closed."""
 
     __slots__ = ("_poller", "_seconds", "_timer", "_tracked", "ended")
 

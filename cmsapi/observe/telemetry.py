@@ -49,7 +49,7 @@ class TelemetryHook:
             self._server["server.port"] = parts.port
 
     def __call__(self, event: Event) -> None:
-        """Record an event as a span, or add it to the current span; polls of running or unclear jobs are ignored."""
+        """Record an event as a span, or add it to the current span. Polls of jobs still in progress are ignored."""
         if isinstance(event, RequestFinished):
             self._request(event)
         elif isinstance(event, JobObserved) and event.phase in ("succeeded", "failed", "review"):
@@ -97,7 +97,7 @@ def _wait(event: RetryScheduled | RateLimitPaused) -> Attributes:
 
 
 def _parent() -> Context | None:
-    """Return an empty context if the current span has ended, so that it does not become the parent; else None."""
+    """Return an empty context if the current span has ended, because an ended span must not be a parent; else None."""
     span = get_current_span()
     known = span.get_span_context()
     ended = not span.is_recording() and known.is_valid and known.trace_flags.sampled and not known.is_remote

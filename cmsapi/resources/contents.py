@@ -257,8 +257,8 @@ class Contents(Resource):
     ) -> Job[GenerationReview]:
         """Launch the generation of an article; two requests and an AI-writing credit (specification 4.4).
 
-        If the state has a job for the same content and settings, running or in review, that job is returned instead,
-        and nothing is charged, unless `LaunchPolicy.dedupe` is ``"off"``.
+        If the state has a job for the same content and settings that is running or in review, that job is returned and
+        nothing is charged. If `LaunchPolicy.dedupe` is ``"off"``, this check is skipped.
 
         Args:
             content_id: Identifier of a draft whose keyword has a completed analysis.
@@ -272,7 +272,7 @@ class Contents(Resource):
         Raises:
             JobError: A generation of the content with other settings is under way.
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The launch was not confirmed, and the content does not show it. A credit may be spent.
+            LaunchUnknownError: It is unknown whether the launch was accepted. A credit may have been charged.
             ConflictError: The service refused the launch, for example because the keyword has not been analyzed.
         """
         if settings is not None and not isinstance(settings, GenerationSettings):

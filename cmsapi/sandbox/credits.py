@@ -50,7 +50,7 @@ class Credits:
             raise Refusal(409, f"No {balance} credit is left.")
 
     def launched(self, launch: AcceptedLaunch, usage: Record, at: float) -> None:
-        """Charge ``launch``, unless jobs are charged at completion. The usage entry has the fields of ``usage``."""
+        """Charge ``launch`` and add a usage entry based on ``usage``, unless jobs are charged at completion."""
         if self._charged != "completion":
             self._charge(launch, 1, usage, at)
 

@@ -26,7 +26,7 @@ def _fields(*names: str) -> Show:
 
 
 def _related(store: Store, table: str, identifier: str | None, *names: str) -> Document | None:
-    """Return the fields ``names`` of the record ``identifier`` in ``table``; None if there is no identifier."""
+    """Return the named fields of a related record; None if ``identifier`` is None."""
     return None if identifier is None else _pick(store.tables[table][identifier], *names)
 
 

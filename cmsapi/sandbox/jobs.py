@@ -1,8 +1,8 @@
 """The service's jobs: analyses, searches, generations, knowledge documents (specification 3 and 4.4 to 4.6).
 
-A job sets the status of its record at launch, for some kinds again while it runs, and at the end. The times of these
-changes are chosen at launch and pushed onto a heap. Whenever a request arrives, the service first makes all changes
-that are due. There are no tasks and no timers.
+The status of a record changes when its job is launched and when the job ends. For some kinds, it also changes in
+between. The times of the later changes are chosen at launch and pushed onto a heap. Whenever a request arrives, the
+service first makes all changes that are due. There are no tasks and no timers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The service's records. Each kind has one table: a dictionary by identifier, in order of creation.
+"""The service's records, in one table per kind. A table maps identifiers to records, in order of creation.
 
 A record is a dictionary of JSON fields, the identifiers of its parents (such as ``workspaceId``), and internal fields.
 The module `documents` selects the fields that clients see.
@@ -46,12 +46,12 @@ def _choice(*values: Any) -> Any:
 
 @frozen(kw_only=True)
 class Choices:
-    """Behaviour of the service where the specification is silent; each entry lists the default first.
+    """Behaviour of the service where the specification is silent. The first value of each entry is the default.
 
     Args:
-        ideas_before_success: Ideas of a search that has not succeeded: ``conflict`` (a 409) or an ``empty`` page.
+        ideas_before_success: Response while the search has not succeeded: ``conflict`` (a 409) or an ``empty`` page.
         failed_analysis_timestamp: ``lastAnalyzedAt`` after a failed analysis: ``unchanged``, or ``new`` (the end time).
-        keyword_items: Analysis status and time of keywords in lists: ``full``, ``status`` only, or ``neither``.
+        keyword_items: Analysis fields of listed keywords: ``full`` (status and time), ``status`` only, or ``neither``.
         charged: When to charge: at ``launch``, at successful ``completion``, or at launch but ``refunded`` on failure.
         malformed_query: HTTP status if a query parameter has the wrong type or is out of range: 400 or 422.
         deletion: HTTP status of a successful deletion: 200, or 204 without a body.

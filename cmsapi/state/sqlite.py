@@ -13,7 +13,7 @@ from cmsapi.state.store import PATIENCE
 
 
 def sqlite(path: str, clock: Callable[[], float] = time.time) -> Dialect:
-    """Return the dialect for the file at ``path``. Connecting creates a missing file, accessible only to its owner."""
+    """Return the dialect for the file at ``path``. If the file is missing, connecting creates it with mode 0600."""
 
     def connect() -> sqlite3.Connection:
         Path(path).touch(0o600)  # opens no existing file: closing one would release the locks of other connections

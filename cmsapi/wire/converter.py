@@ -33,7 +33,7 @@ Hook: TypeAlias = Callable[[Any, Any], Any]
 
 
 def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
-    """Return a model of class ``cls``, read from a JSON object with the names that the service uses.
+    """Return an instance of ``cls`` from a JSON object whose keys are the service's field names.
 
     Raises:
         DecodeError: A value does not fit the model.
@@ -42,12 +42,12 @@ def from_dict(cls: type[M], data: Mapping[str, Any]) -> M:
 
 
 def to_dict(model: Any) -> Any:
-    """Return a model, or a list of models, as JSON values with the names that the service uses, including ``extra``."""
+    """Return a model or a list of models as JSON values, with the service's field names and the items of ``extra``."""
     return _converter().unstructure(model)
 
 
 def register(converter: Converter) -> None:
-    """Make your own cattrs converter read and write cmsapi's models; nothing else in the converter changes."""
+    """Register cmsapi's models with your own cattrs converter. Other types are not affected."""
     converter.register_structure_hook_func(
         lambda cls: cls is CreditType or _is_model(cls), lambda value, cls: _converter().structure(value, cls)
     )
@@ -55,7 +55,7 @@ def register(converter: Converter) -> None:
 
 
 def parse(body: bytes, operation: str | None = None) -> Any:
-    """Return a body parsed as strict JSON, without ``NaN`` and ``Infinity``; raise `DecodeError` if it is invalid."""
+    """Parse a body as JSON. Raise `DecodeError` if the body is not strict JSON, for example if it contains ``NaN``."""
     try:
         # `decode` would look for spaces with regular expressions, which takes a quarter of its time.
         value, end = _DECODER.raw_decode(text := body.decode().strip(" \t\r\n"))
@@ -111,7 +111,7 @@ def _converter() -> Converter:
 
 
 def _expect(name: str, value: Any, *types: type) -> Any:
-    """Return ``value`` if its class is exactly one of ``types``; refuse any other with a `TypeError`."""
+    """Return ``value`` if its class is exactly one of ``types``; otherwise, raise `TypeError`."""
     if value.__class__ in types:
         return value
     names = {NoneType: "null", dict: "an object", list: "a list", str: "text", bool: "true or false"}
