@@ -120,7 +120,7 @@ class Batch:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the items that the next run would launch or wait for, as far as this program knows."""
+        """Names of the items that are being launched, running or in review, as far as this program knows."""
         return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
 
     async def retry_failed(self) -> int:
