@@ -43,7 +43,7 @@ class Fields:
     """Due date, such as 2026-12-24."""
 
     def given(self) -> dict[str, Any]:
-        """Return the given fields as arguments for the SDK. ``html`` is the file's text; None clears a field."""
+        """Return the given fields as arguments for the SDK. ``html`` is read from its file; None clears a field."""
         changes: dict[str, Any] = {name: value or None for name, value in asdict(self).items() if value is not None}
         if self.html:
             changes["html"] = read_text(self.html)

@@ -21,7 +21,7 @@ STDIN = "@-"
 
 
 def read_items(arguments: Iterable[str], column: str = "id") -> list[str]:
-    """Return the distinct items in ``arguments`` and any ``@file``; ``column`` is the file's CSV column or JSON key."""
+    """Return the distinct items, given directly or in an ``@file``. ``column`` is the file's CSV column or JSON key."""
     items: list[str] = []
     for argument in arguments:
         if argument.startswith("@"):
@@ -67,7 +67,7 @@ def _checked(item: Any, column: str, source: str) -> str:
 
 
 def _parse(text: str, column: str, name: str) -> Iterator[str]:
-    """Yield the items in ``text``: JSON, CSV with a header row, or one item per line. A tab ends the item."""
+    """Yield the items in ``text``: JSON, CSV with a header row, or one item per line, where a tab ends the item."""
     if text.lstrip().startswith(("{", "[")):
         yield from _from_json(text, column, name)
         return

@@ -116,7 +116,7 @@ async def _run(
     decision: Decision | None = None,
     **settings: Any,
 ) -> int:
-    """Show the plan, run the batch and return the exit code; pass ``before`` and ``settings`` to the SDK's method."""
+    """Show the plan, run the batch and return the exit code. ``before`` and ``settings`` are arguments for the SDK."""
     state = state_of(options)
     if launch.dry_run and not is_there(state):
         state = "memory:"

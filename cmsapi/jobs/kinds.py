@@ -3,8 +3,8 @@
 Most kinds have no document for each job: a keyword shows only its newest analysis, a content item only its newest
 generation. So a terminal status may belong to an earlier job. The terminal status of an analysis is accepted if an
 earlier poll has shown the analysis running, or if ``lastAnalyzedAt`` is not before the launch by the service's clock.
-Otherwise the job counts as running, or as unclear for a success without times to compare. After `_BELIEVED` seconds,
-such a success and any failure are accepted. An unlisted status is `Phase.UNCLEAR`, with the reason.
+Otherwise the job counts as running, except that a success is unclear if there are no times to compare. After
+`_BELIEVED` seconds, any failure and any success without times are accepted. An unlisted status is `Phase.UNCLEAR`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LaunchContext:
 
 
 def service_time(response: Response, then: float) -> datetime | None:
-    """Convert the loop time ``then`` to the service's clock, by the ``Date`` of a new response; None without one."""
+    """Return the service's time at loop time ``then``, using the ``Date`` of a new ``response``; None if unusable."""
     try:
         date = parsedate_to_datetime(response.headers["date"])
     except (KeyError, ValueError):

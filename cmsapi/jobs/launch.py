@@ -77,7 +77,7 @@ CURRENT_ITEM: ContextVar[Item | None] = ContextVar("CURRENT_ITEM", default=None)
 
 
 class _InTheWayError(Exception):
-    """Raised with the row found: another launch of the target or item, or this one, taken over by another process."""
+    """Raised when another launch has the target or item, or another process took over this launch. Holds the row."""
 
 
 class _SuspendedError(Exception):
@@ -193,7 +193,7 @@ class Launch:
         return f"{self._kind.name} of {self._token.name}"
 
     def other_settings(self, token: str | None) -> JobError:
-        """Return the error for a call whose settings differ from the running launch; ``token`` is its job's."""
+        """Return the error for settings that differ from those of the running launch; ``token`` identifies its job."""
         return JobError(f"{self}: a launch with other settings is under way; nothing was sent", token=token)
 
     async def run(self) -> Tracked:
@@ -271,7 +271,7 @@ class Launch:
                 await self._delete()
 
     async def _look_before(self) -> None:
-        """Before a search, read the balance; before a generation, the newest one. A failure is judged by them."""
+        """Read the balance (for a search) or the newest generation, to compare with it if the launch fails."""
         kind = self._kind
         if kind.name is JobKind.SEARCH:
             await self._poller.balance.prepare(self._pipeline)
@@ -328,7 +328,7 @@ class Launch:
 
     @property
     def _withheld(self) -> bool:
-        """True if no attempt may have succeeded, and only a fan-out with a cancelled iteration waits for the launch."""
+        """True if the launch must wait because its only caller is a fan-out whose iteration is cancelled."""
         return self._asked is not None and not self._asked.is_set() and self.callers < 2 and not self._doubtful
 
     @property

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Launch many jobs at once, keep batches, and find or wait for jobs that any program has launched."""
+    """Methods to launch many jobs at once, run batches, and find or wait for jobs that any program has launched."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -62,7 +62,7 @@ class Jobs:
     ) -> FanOut[I, R]:
         """Return a fan-out, which launches a job for each item as the hourly limit allows and yields the outcomes.
 
-        Iterate with ``async for``, or ``await`` the list of all. Costs the launches and their credits, plus polls::
+        Iterate with ``async for``, or ``await`` the list of all outcomes. Costs launches, credits and polls::
 
             async for outcome in client.jobs.map(client.keywords.analyze, keyword_ids):
                 print(outcome.item, outcome.ok)
@@ -71,7 +71,7 @@ class Jobs:
             launch: Function that launches an item's job and returns it; a bug or an `ArgumentError` ends the iteration.
             items: The items; an asynchronous iterable is read only as fast as jobs can be launched.
             in_flight: Maximum number of jobs running at once; ``"auto"`` for as many as the hourly limit allows.
-            errors: ``"collect"`` yields failed items as `Failed`; ``"raise"`` raises the error of the first one.
+            errors: ``"collect"`` yields failed items as `Failed`; ``"raise"`` raises the first error.
             max_credits: Maximum credits to spend; further items are not launched and fail with `OutOfCreditsError`.
             timeout: Seconds to wait for each job after its launch, or a timedelta; None for `PollPolicy.job_timeout`.
             ordered: True for outcomes in the order of the items, False for outcomes as they come.
@@ -120,7 +120,7 @@ class Jobs:
         return [status_of(name, counts) for name, counts in (await (await self._store()).batches()).items()]
 
     def attach(self, token: str, kind: JobKind | str | None = None) -> Job[Any]:
-        """Return the job that ``token`` identifies, launched by any process. Costs nothing until it is awaited.
+        """Return the job that ``token`` identifies, whichever process launched it. Costs nothing until it is awaited.
 
         Raises:
             ArgumentError: ``token`` is not the token of a job, or the job is not of the given ``kind``.
@@ -160,7 +160,7 @@ class Jobs:
         return [review for review in found if isinstance(review, GenerationReview)]
 
     async def unknown(self) -> list[LaunchUnknownError]:
-        """Return an error for each launch that may or may not have been accepted; its message says where to look."""
+        """Return an error for each launch that may or may not have been accepted. The error says where to look."""
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete finished and unknown launches older than ``older_than``, with their items; return how many."""
+        """Delete finished or unknown launches older than ``older_than``, and their items; return the launch count."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]

@@ -140,13 +140,13 @@ class Poller:
             raise error
 
     def seconds_left(self, kind: JobKind, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until all running jobs of ``kind``, and ``held`` more, end; None if no end was seen."""
+        """Estimate the seconds until all running jobs of ``kind`` and ``held`` unlaunched ones end; None if unknown."""
         now, hour = asyncio.get_running_loop().time(), self.limiter.forecast()
         hour.free = self._free_beside_others()
         return self.schedule.seconds_left(kind, now, hour, held, in_flight)
 
     def life(self, kind: JobKind | None) -> float:
-        """Return the requests that a job of ``kind`` takes, without misses; for None, the maximum of all kinds."""
+        """Return how many requests a job of ``kind`` needs at least; for None, the largest number of all kinds."""
         results = self.schedule.results
         return 2 + (max(results.values()) if kind is None else results[kind])
 
@@ -167,7 +167,7 @@ class Poller:
         self._set_timer(asyncio.get_running_loop().time())
 
     def _free_beside_others(self) -> int:
-        """Return the free requests minus those for admitted launches and for the jobs of other processes."""
+        """Return the free requests minus those reserved for admitted launches and for the jobs of other processes."""
         hour = self.limiter.forecast()
         others = sum(count * (self.life(JobKind(kind)) - 1) for kind, count in (hour.open_jobs or {}).items())
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
@@ -318,7 +318,7 @@ class Poller:
         job.settle(phase, value, error)
 
     async def _write_down(self, job: Tracked, **changes: Any) -> Row | None:
-        """Update a job's row, if open, and return the row as it was; save durations. A `StateError` is only logged."""
+        """Update a job's row if it is open, save durations, and return the old row. A `StateError` is only logged."""
         try:
             row = await self.store.get(job.token.launch) if job.token.launch else None
             if row is not None and row.status in OPEN:

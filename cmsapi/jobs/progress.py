@@ -42,7 +42,7 @@ class Progress:
 
 @define(eq=False)
 class Follow(AsyncIterator[Progress]):
-    """Stream of progress values: one after changes, and the last at the end. A cancelled ``anext`` loses nothing."""
+    """Stream of the progress after one or more changes, and at the end. No value is lost if ``anext`` is cancelled."""
 
     _read: Callable[[], Progress]
     _changed: asyncio.Event

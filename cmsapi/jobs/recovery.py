@@ -33,7 +33,7 @@ from cmsapi.wire.converter import parse
 
 @frozen
 class Recovery:
-    """Find the jobs of recorded launches, and settle launches that dead processes left behind, for one client."""
+    """Recovery of recorded launches for one client: finds their jobs, and settles launches of dead processes."""
 
     pipeline: Pipeline
     kinds: dict[JobKind, Kind]
@@ -45,7 +45,7 @@ class Recovery:
         return poller_of(self.pipeline.account(), self.polling)
 
     async def join(self, row: Row, on_review: OnReview | None = None) -> Tracked | None:
-        """Return a launch's job; None if the row is gone or a poll finds the job finished. Raise if it is unknown."""
+        """Return a launch's job; None if the row is gone or a poll finds the job ended. Raise for unknown launches."""
         if row.status is JobStatus.SENDING:
             return await self._settle(row, on_review)
         job = self.recall(row)
@@ -83,7 +83,7 @@ class Recovery:
         return job
 
     async def _settle(self, row: Row, on_review: OnReview | None) -> Tracked | None:
-        """Wait for a launch by another process, and settle it after its deadline; return its job, None if refused."""
+        """Wait until another process settles its launch, or settle it after the deadline. Return the job, if any."""
         store, seconds = self.poller.store, self.pipeline.timeouts.request + MARGIN
         there: Row | None = row
         while there is not None and there.status is JobStatus.SENDING:
@@ -98,7 +98,7 @@ class Recovery:
     async def resolve(
         self, row: Row, began: float, cause: Exception | None = None, on_review: OnReview | None = None
     ) -> Tracked:
-        """Return a launch's job if the document or another process shows it; else mark the launch unknown and raise."""
+        """Return the job if its document or row shows an accepted launch; else mark the launch unknown, and raise."""
         try:
             tracked = await self.look(row, began, on_review)
         except CMSError as error:

@@ -73,7 +73,7 @@ class GenerationReview:
         await self._decide("cancel")
 
     async def ask(self, on_review: OnReview) -> None:
-        """Carry out ``on_review``, or the choice that it returns, unless that is None or a decision has been made."""
+        """Carry out the choice from ``on_review``. Do nothing if the choice is None or a decision has been made."""
         answer = on_review if isinstance(on_review, str) else on_review(self)
         choice = await answer if inspect.isawaitable(answer) else answer
         if choice == "confirm" and self.decision is None:

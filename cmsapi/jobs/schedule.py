@@ -1,16 +1,16 @@
 """The schedule: when to poll, and whether to launch another job. No clock, I/O or randomness: times are passed in.
 
-Each job needs one poll that finds it finished (a hit) and the requests that read its result; an item that waits for
-its launch needs the launch as well. As far as the hourly limit allows, these requests are reserved. The rest may be
-spent on polls that find a job still running (misses), so the only question is which misses to buy:
+Each job needs one poll that finds it finished (a hit), and the requests that read its result. An item that is not yet
+launched also needs the launch. As far as the hourly limit allows, these requests are reserved. The rest may be spent
+on polls that find a job still running (misses). So the schedule only has to choose these polls:
 
 * `Plan` chooses the ages at which to poll a job, for a given price of a miss. By dynamic programming on the life table,
   it minimizes the expected lateness (seconds from a job's end to its hit) plus the price of the expected misses.
-* `Schedule.plan` takes the lowest price, the same for all kinds, at which the expected misses fit the free requests.
-  Recent misses, and those due before the jobs' ages double, may together take only a part of these requests, so that
-  some are left for jobs that take unexpectedly long.
-* While little is known, some of the free requests go to early polls, from which the schedule learns. A hit costs no
-  miss, so early polls continue as long as they hit. The service's advised intervals are kept if the requests suffice.
+* `Schedule.plan` chooses the lowest price at which the expected misses fit the free requests. All kinds have the same
+  price. Only a part of the free requests may be spent before the jobs' ages have doubled; the rest is kept for jobs
+  that take unexpectedly long.
+* While little is known, some of the free requests go to early polls, from which the schedule learns. A hit is free, so
+  early polls continue as long as they hit. The service's advised intervals are kept if the requests suffice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LIKELY = 0.3  # probability of a miss below which a poll is made even if nothin
 
 
 class Plan:
-    """Age of a job's next poll, by the step at which it was last seen running, for one kind and one price of a miss."""
+    """Plan for one kind and one price of a miss: for each step of age, the age at which to poll a job next."""
 
     def __init__(self, model: Durations, price: float, shortest: float, longest: float = math.inf) -> None:
         self._model = model
@@ -97,7 +97,7 @@ class Watched:
 
 
 class Schedule(Generic[J]):
-    """Schedule of the polls of all watched jobs, which also decides whether another job may be launched.
+    """Schedule of the polls of all watched jobs. It also decides whether another job may be launched.
 
     ``results`` is the number of requests that read a result, by kind. Polls of a job are at least ``shortest`` seconds
     apart, and at most ``longest`` if requests suffice. ``arrivals`` holds times of recent launches outside fan-outs.
@@ -177,7 +177,7 @@ class Schedule(Generic[J]):
         return free - self.owed() - MISSES * len(self.jobs) >= life + MISSES
 
     def seconds_left(self, kind: str, now: float, hour: Forecast, held: int, in_flight: int | None) -> float | None:
-        """Estimate the seconds until all running jobs of ``kind``, and ``held`` more, end; None if no end was seen."""
+        """Estimate the seconds until all running jobs of ``kind`` and ``held`` unlaunched ones end; None if unknown."""
         model = self.models[kind]
         if not model.ends:
             return None
@@ -234,9 +234,9 @@ class Schedule(Generic[J]):
     def _choose_price(
         self, affordable: Callable[..., bool], seen: Counter[tuple[str, int]], reach: Mapping[str, float]
     ) -> None:
-        """Choose the lowest price affordable for all jobs, and the next lower one for as many jobs as can be afforded.
+        """Choose the lowest price affordable for all jobs. Use the next lower price for as many jobs as requests allow.
 
-        The lower price is not used once a job is older than any job was at its end: misses are underestimated then.
+        The lower price is not used while a job is older than any finished job was, because misses are underestimated.
         """
         plans: dict[int, dict[str, Plan]] = {}
         needs: dict[int, list[float]] = {}

@@ -105,11 +105,11 @@ class Keywords(Resource):
             keyword_id: Identifier of the keyword.
 
         Returns:
-            The job; ``await job`` returns the keyword as it is after the analysis.
+            The job; ``await job`` returns the analyzed keyword.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The launch was not confirmed, and the keyword does not show it. A credit may be spent.
+            LaunchUnknownError: It is unknown whether the launch was accepted. A credit may have been charged.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.ANALYSIS, keyword_id)
@@ -183,11 +183,11 @@ class Prompts(Resource):
             prompt_id: Identifier of the prompt.
 
         Returns:
-            The job; ``await job`` returns the prompt as it is after the analysis.
+            The job; ``await job`` returns the analyzed prompt.
 
         Raises:
             OutOfCreditsError: No credit is left, or ``max_credits`` is reached.
-            LaunchUnknownError: The launch was not confirmed, and the prompt does not show it. A credit may be spent.
+            LaunchUnknownError: It is unknown whether the launch was accepted. A credit may have been charged.
             ConflictError: The service refused the launch for another reason.
         """
         return await self._launcher.launch(JobKind.PROMPT, prompt_id)

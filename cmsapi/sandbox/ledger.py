@@ -54,7 +54,7 @@ class Ledger:
     """Record of requests and launches, for assertions in tests.
 
     Attributes:
-        requests: Requests in order of arrival, without those that could not connect because of a fault.
+        requests: Requests in order of arrival. A request whose connection was refused is not recorded.
         launches: All accepted launches in order of acceptance.
     """
 

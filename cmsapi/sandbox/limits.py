@@ -20,12 +20,12 @@ HOUR = 3600.0  # seconds of the hourly window
 
 @frozen
 class Limits:
-    """Rate limits for each API key, and requests by other programs that count against them.
+    """Rate limits for each API key, and how much of them other programs use.
 
     Args:
         per_second: Maximum number of requests admitted in any second.
         per_hour: Maximum number of requests admitted in any hour.
-        used: Number of requests that count as sent in the hour before a key's first request.
+        used: Number of requests already counted in the hour before a key's first request.
         colleague: Number of requests per hour that another program sends with the same key, at even intervals.
         used_age: Age of the ``used`` requests at a key's first request, in seconds; None spreads them over the hour.
     """
@@ -38,7 +38,7 @@ class Limits:
 
 
 class KeyWindows:
-    """The per-second and hourly windows of one API key, created when its first request arrives."""
+    """The per-second and hourly windows of one API key, created when the key's first request arrives."""
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits

@@ -1,7 +1,7 @@
 """Exceptions for error responses (specification 7).
 
-If the body has an ``error.code`` in the specification, that code determines the exception; otherwise, the status does.
-The service's message does not matter, because its wording may change.
+If the body has an ``error.code`` that the specification lists, this code determines the exception. Otherwise, the HTTP
+status determines it. The service's message does not matter, because its wording may change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ADVICE = {
 
 
 def error_of(response: Response, request: Request, operation: Operation | None) -> APIError:
-    """Return the exception for a response with a status of 300 or more, with the API key masked."""
+    """Return the exception for a response with a status of 300 or more. An API key in the response is masked."""
     key = request.headers["Authorization"].removeprefix("Bearer ")
     headers = {name: value.replace(key, "sk_***") for name, value in response.headers.items()}
     response = Response(response.status, headers, response.body.replace(key.encode(), b"sk_***"))

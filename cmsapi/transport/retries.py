@@ -1,9 +1,9 @@
 """The retry rule: whether and when a failed request is repeated (specification 7).
 
-* Nothing arrived (`NotSentError`): any request is repeated.
-* An error response in the specification's format with 429, 500, 502 or 503, or any other 429: any request is repeated.
-* A lost response, or a 500, 502, 503 or 504 in another format, which a gateway may have sent: the service may have
-  acted, so a request is repeated only if sending it twice has the same effect.
+* The request did not reach the service (`NotSentError`): it is repeated.
+* The response is a 429, or a 500, 502 or 503 in the specification's format: the request is repeated.
+* The response was lost, or is a 500, 502, 503 or 504 in another format, perhaps from a gateway: the service may have
+  acted. The request is repeated only if sending it twice has the same effect as sending it once.
 
 Launches have their own rule, in `cmsapi.jobs.launch_failures`, with the same delays.
 """
@@ -29,7 +29,7 @@ def is_temporary(failure: CMSError, *, repeatable: bool) -> bool:
 
 
 def next_delay(policy: RetryPolicy, attempt: int, failure: CMSError) -> float | None:
-    """Return the seconds until the next attempt, at least ``Retry-After``; None if ``policy`` allows none."""
+    """Return the seconds to wait (at least ``Retry-After``), or None if ``policy`` allows no further attempt."""
     asked = (failure.retry_after or 0.0) if isinstance(failure, APIError) else 0.0
     too_long = policy.max_retry_after is not None and asked > policy.max_retry_after
     if attempt >= policy.max_attempts or too_long:

@@ -1,4 +1,4 @@
-"""A handler for each non-public operation: built from `SHOWN` or `LISTED`, or a function named after the operation."""
+"""Handlers for non-public operations. `SHOWN` and `LISTED` define some; the others are functions of the same name."""
 
 from __future__ import annotations
 
