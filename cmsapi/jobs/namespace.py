@@ -81,7 +81,7 @@ class Jobs:
         return FanOut(run, ordered=ordered, errors=errors)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> FanOut[Job[R], R]:
-        """Return a fan-out that waits for ``jobs`` and yields their outcomes as they come. Costs the polls."""
+        """Return a fan-out that waits for ``jobs`` and yields their outcomes as they come. Only polls cost requests."""
         listed = list(jobs)
         if not all(isinstance(job, Job) for job in listed):
             raise ArgumentError("jobs", "must be jobs: await the launches first")
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete finished or unknown launches older than ``older_than``, and their items; return the launch count."""
+        """Delete ended or unknown launches older than ``older_than``, and their items. Return the number of launches."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]
