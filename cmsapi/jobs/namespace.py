@@ -164,9 +164,9 @@ class Jobs:
         return [unknown(row) for row in await (await self._store()).rows([JobStatus.UNKNOWN])]
 
     async def resume(self) -> list[Job[Any]]:
-        """Return the stored jobs that are running or await a decision, after settling launches of other processes.
+        """Return the stored jobs that are running or await a decision; await them, or pass them to `as_completed`.
 
-        Await the jobs, or pass them to `as_completed`. Launches whose outcome stays unknown are listed by `unknown`.
+        Launches that dead processes left open are settled first. Those that stay unknown are listed by `unknown`.
         """
         store, recovery = await self._store(), self._launcher.recovery
         sending = await store.rows([JobStatus.SENDING])
@@ -178,7 +178,7 @@ class Jobs:
         return [self._job(row) for row in await store.rows([JobStatus.RUNNING, JobStatus.REVIEW])]
 
     async def forget(self, older_than: float | timedelta = timedelta(days=30)) -> int:
-        """Delete ended or unknown launches older than ``older_than``, and their items. Return the number of launches."""
+        """Delete ended or unknown launches older than ``older_than`` and their items. Return the number of launches."""
         store, seconds = await self._store(), check_seconds("older_than", older_than)
         ended = await store.rows([JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.UNKNOWN])
         old = [row.id for row in ended if row.age > seconds]

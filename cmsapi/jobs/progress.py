@@ -1,4 +1,4 @@
-"""Progress of fan-outs and batches: the counts at one moment, and a stream of them."""
+"""Progress of fan-outs and batches: snapshots of the counts, and a stream of snapshots."""
 
 from __future__ import annotations
 

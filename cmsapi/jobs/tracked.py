@@ -67,7 +67,7 @@ class Tracked:
         return f"the {self.kind.name} of {self.token.name}"
 
     def show(self, event: JobObserved) -> None:
-        """Pass the event of a poll to the log, the hooks, the streams, and the listeners for its phase."""
+        """Pass a poll's event to the log, the hooks, the streams, and the listeners for the event's phase."""
         self.pipeline.emit(event)
         for stream in self.streams:
             stream.put(event)
