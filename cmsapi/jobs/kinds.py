@@ -3,8 +3,8 @@
 Most kinds have no document for each job: a keyword shows only its newest analysis, a content item only its newest
 generation. So a terminal status may belong to an earlier job. The terminal status of an analysis is accepted if an
 earlier poll has shown the analysis running, or if ``lastAnalyzedAt`` is not before the launch by the service's clock.
-Otherwise the job counts as running, except that a success is unclear if there are no times to compare. After
-`_BELIEVED` seconds, any failure and any success without times are accepted. An unlisted status is `Phase.UNCLEAR`.
+Otherwise the job counts as running, or as `Phase.UNCLEAR` if a success cannot be dated because a time is missing.
+After `_BELIEVED` seconds, every failure is accepted, and so is a success that cannot be dated.
 """
 
 from __future__ import annotations

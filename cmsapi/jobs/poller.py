@@ -173,7 +173,7 @@ class Poller:
         return int(hour.free - self.admitted - max(0.0, others - self.schedule.owed()))
 
     async def open(self, pipeline: Pipeline) -> None:
-        """On the first use of a shared store, set its scope and load its durations. Costs one request then."""
+        """On the first use of a shared store, set its scope and load its durations, which costs one request."""
         store = self.store
         if not isinstance(store, SharedStore) or store.scope:
             return

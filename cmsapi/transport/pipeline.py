@@ -52,7 +52,7 @@ class Pipeline:
 
     @property
     def open(self) -> bool:
-        """True if the client can be used in the running event loop. If needed, the client joins the loop's account."""
+        """True if the client can be used in the running event loop; the first use attaches the client to the loop."""
         try:
             self.account()
         except ClientClosedError:

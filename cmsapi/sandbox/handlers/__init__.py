@@ -1,4 +1,4 @@
-"""Handlers for non-public operations. `SHOWN` and `LISTED` define some; the others are functions of the same name."""
+"""Handlers for non-public operations, defined by `SHOWN`, by `LISTED`, or as functions named after their operations."""
 
 from __future__ import annotations
 
