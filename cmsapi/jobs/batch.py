@@ -124,11 +124,11 @@ class Batch:
         return self._named(JobStatus.SENDING, JobStatus.RUNNING, JobStatus.REVIEW)
 
     async def retry_failed(self) -> int:
-        """Have the next run launch the failed items again, and return their number. New launches cost credits again."""
+        """Mark the failed items to be launched again by the next run, for new credits. Return how many were marked."""
         return await self._drop(JobStatus.FAILED)
 
     async def retry_unknown(self) -> int:
-        """Have the next run launch the `unknown` items again, and return their number. Each may be charged twice."""
+        """Mark the `unknown` items to be launched again by the next run. Return how many. Each may be charged twice."""
         return await self._drop(JobStatus.UNKNOWN)
 
     async def forget(self) -> int:

@@ -161,7 +161,7 @@ class Poller:
         return life
 
     def changed(self) -> None:
-        """Have the schedule and the waiting launches check the free requests again."""
+        """Wake the timer and the waiting launches, so that they check again how many requests are free."""
         self._changed = True
         self._room.set()
         self._set_timer(asyncio.get_running_loop().time())
