@@ -71,7 +71,7 @@ def service_time(response: Response, then: float) -> datetime | None:
 
 @frozen
 class Kind:
-    """A kind of job. This base class is for jobs that have their own documents: searches and knowledge documents."""
+    """A kind of job. The base class is for searches and knowledge documents, which have resources of their own."""
 
     name: JobKind
     launch: str  # operation that launches it

@@ -93,8 +93,8 @@ class Faults:
     """Faults and latency of a sandbox. Rules may be added and removed at any time.
 
     Args:
-        rules: Faults in order of precedence: the first that applies to a request hits it.
-        latency: Round-trip latency in seconds, half of it each way; a pair is a range, sampled separately for each way.
+        rules: Faults in order of precedence; only the first that matches a request is applied.
+        latency: Round-trip latency in seconds, half in each direction; a pair is a range, sampled for each direction.
     """
 
     rules: list[Fault] = field(factory=list)

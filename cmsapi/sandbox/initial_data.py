@@ -29,7 +29,7 @@ def populate(store: Store, keywords: int | Sequence[str], contents: int) -> Mapp
     Args:
         store: Empty store.
         keywords: Number of keywords that were never analyzed, or their texts.
-        contents: Number of contents, each on its own page with an analyzed keyword; 0 still makes one such page.
+        contents: Number of contents, each on a page with an analyzed keyword. At least one such page is created.
 
     Returns:
         Identifiers by table, in order of creation. Records inside the second workspace are left out. The first user is
