@@ -46,7 +46,7 @@ def printable(text: str) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an error, with advice for the command line in place of Python code."""
+    """Return an error's message, with advice about Python code replaced by its command-line equivalent."""
     text = str(error).replace("pass Client(allow_http=True)", "set CMSAPI_ALLOW_HTTP=1")
     text = text.replace("; pass trust_env=True to use it", "")
     return re.sub(r"If the service has it elsewhere, pass .*\)\)", "`cmsapi doctor` looks for it elsewhere", text)
