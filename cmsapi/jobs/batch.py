@@ -84,7 +84,7 @@ class Batch:
         `retry_failed` is called, and an unknown launch fails with `LaunchUnknownError` until `retry_unknown` is called.
 
         The arguments are those of `Jobs.map` and two more. ``key`` returns an item's unique name, and is needed unless
-        items are texts or integers. ``on_review`` decides on articles of earlier runs too, unless a launch has its own.
+        items are texts or integers. ``on_review`` also decides on earlier articles, unless a launch passes its own.
         """
         options = check_options(items, in_flight, errors, max_credits, timeout)
         named = (self.name, key, on_review)

@@ -63,7 +63,7 @@ class Durations:
         return json.dumps([*rounded, self.ends])
 
     def saw_running(self, since: float, age: float) -> None:
-        """Account for a job that was seen running at ``age`` and, before that, at ``since`` (0 for its launch)."""
+        """Account for a job seen running at ``age`` and last seen before at age ``since`` (0: at its launch)."""
         for step in range(step_of(since), step_of(age)):
             self._at_risk[step] += 1
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Job(Generic[T]):
-    """A job: asynchronous work at the service. ``await job`` waits for its end and returns its result, like `wait`."""
+    """A job, which runs at the service. ``await job`` waits for it to finish and returns its result, like `wait`."""
 
     __slots__ = ("__weakref__", "_poller", "_tracked")
 
