@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 import cmsapi
 from cmsapi.sandbox import Sandbox
 
-pytest_plugins = ["tests.support.raw", "tests.support.spec", "tests.support.answers"]
+pytest_plugins = ["tests.support.raw", "tests.support.spec", "tests.support.responses"]
 
 ROOT = Path(__file__).resolve().parent.parent
 if not Path(cmsapi.__file__).is_relative_to(ROOT):

@@ -8,7 +8,7 @@ import pytest
 
 from cmsapi.messages import Request, Response
 from cmsapi.sandbox import Sandbox
-from tests.support.answers import problem
+from tests.support.responses import problem
 from tests.support.wire import Wire
 
 

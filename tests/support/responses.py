@@ -63,7 +63,7 @@ def problem(request: Request, response: Response) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def described_answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def described_responses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test in which a sandbox gave an undescribed response, unless it was told to behave otherwise."""
     problems: list[str] = []
     handle = Service.handle
