@@ -11,7 +11,7 @@ EXTRAS := cli,mcp,notebook,otel,postgres,redis,testing
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit docs sandbox bench format lock dist clean
+.PHONY: help demo test versions check unit docs sandbox bench format lock dist clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,6 +21,9 @@ demo: $(VENV)/.command ## Show a fan-out in the terminal, against a service in t
 
 test: check ## Check everything and run all tests
 	$(PYTEST)
+
+versions: ## Run all tests on each supported Python that is installed
+	@.ci/run
 
 check: $(VENV)/.ready ## Lint, format, spelling, types, imports, dependencies, lock file
 	$(BIN)/ruff check --quiet .
